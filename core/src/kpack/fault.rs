@@ -1,0 +1,224 @@
+//! What can be wrong with an archive, beyond broken MessagePack and broken frames.
+
+use core::fmt;
+
+use crate::error::Class;
+
+/// A field of the TOC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Field {
+    /// `format_version`, top level.
+    FormatVersion,
+    /// `group_name`, top level.
+    GroupName,
+    /// `gfx_arch_family`, top level.
+    GfxArchFamily,
+    /// `gfx_arches`, top level.
+    GfxArches,
+    /// `toc`, top level.
+    Toc,
+    /// `compression_scheme`, top level.
+    CompressionScheme,
+    /// `blobs`, top level.
+    Blobs,
+    /// `zstd_offset`, top level.
+    ZstdOffset,
+    /// `zstd_size`, top level.
+    ZstdSize,
+    /// `type` of an entry.
+    Type,
+    /// `ordinal` of an entry.
+    Ordinal,
+    /// `original_size` of an entry.
+    OriginalSize,
+    /// `metadata` of an entry.
+    Metadata,
+    /// `offset` of a blob.
+    Offset,
+    /// `size` of a blob.
+    Size,
+}
+
+impl Field {
+    /// The key in the TOC.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Field::FormatVersion => "format_version",
+            Field::GroupName => "group_name",
+            Field::GfxArchFamily => "gfx_arch_family",
+            Field::GfxArches => "gfx_arches",
+            Field::Toc => "toc",
+            Field::CompressionScheme => "compression_scheme",
+            Field::Blobs => "blobs",
+            Field::ZstdOffset => "zstd_offset",
+            Field::ZstdSize => "zstd_size",
+            Field::Type => "type",
+            Field::Ordinal => "ordinal",
+            Field::OriginalSize => "original_size",
+            Field::Metadata => "metadata",
+            Field::Offset => "offset",
+            Field::Size => "size",
+        }
+    }
+}
+
+/// What stands twice where it may stand once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Repeated {
+    /// A binary in `toc`.
+    Binary,
+    /// An architecture of one binary.
+    Arch,
+    /// A field.
+    Field(Field),
+}
+
+/// A broken rule of the format; the offset of the [`Error`](crate::Error) says where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The first four bytes are not `KPAK`.
+    Magic {
+        /// The bytes found.
+        found: [u8; 4],
+    },
+    /// A header version other than 1.
+    Version {
+        /// The version found.
+        found: u32,
+    },
+    /// The TOC offset is inside the header's fields or not inside the file.
+    TocOffset {
+        /// The offset in the header, in bytes.
+        toc_offset: u64,
+        /// The file's length in bytes.
+        total: u64,
+    },
+    /// A TOC `format_version` other than 1.
+    FormatVersion {
+        /// The version found.
+        found: u64,
+    },
+    /// A `compression_scheme` that this version does not know.
+    Scheme,
+    /// A required field is absent.
+    Missing(Field),
+    /// A field holds another type or range of value than it must.
+    Value {
+        /// The field.
+        field: Field,
+        /// What is wrong with its value.
+        fault: crate::msgpack::Fault,
+    },
+    /// Something stands twice.
+    Duplicate(Repeated),
+    /// A blob's extent begins before offset 16 or ends beyond the file.
+    BlobRange {
+        /// The blob's index.
+        ordinal: u32,
+        /// Its first byte in the file.
+        start: u64,
+        /// Its length in bytes.
+        size: u64,
+        /// The file's length in bytes.
+        total: u64,
+    },
+    /// The zstd blob's extent begins before offset 16 or ends beyond the file.
+    ZstdRange {
+        /// `zstd_offset`.
+        start: u64,
+        /// `zstd_size`, in bytes.
+        size: u64,
+        /// The file's length in bytes.
+        total: u64,
+    },
+    /// The zstd blob cannot hold its own frame count.
+    ZstdSize {
+        /// `zstd_size`, in bytes; at least 4 are needed.
+        size: u64,
+    },
+    /// An entry's ordinal names no stored kernel.
+    Ordinal {
+        /// The ordinal.
+        ordinal: u32,
+        /// Stored kernels: the length of `blobs`, or the zstd blob's frame count.
+        count: u32,
+    },
+    /// `original_size` differs from the blob's own size (scheme none).
+    SizeMismatch {
+        /// `original_size`, in bytes.
+        declared: u64,
+        /// The blob's `size`, in bytes.
+        stored: u64,
+    },
+    /// The kernel is compressed and the caller brought no decoder.
+    NoDecoder,
+}
+
+impl Fault {
+    pub(crate) const fn class(&self) -> Class {
+        match self {
+            Fault::Version { .. }
+            | Fault::FormatVersion { .. }
+            | Fault::Scheme
+            | Fault::NoDecoder => Class::Unsupported,
+            _ => Class::Malformed,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Magic { found } => {
+                write!(
+                    f,
+                    "not a kpack archive: it begins with \"{}\", not \"KPAK\"",
+                    found.escape_ascii()
+                )
+            }
+            Fault::Version { found } => {
+                write!(f, "archive version {found} is not supported: only 1 is")
+            }
+            Fault::TocOffset { toc_offset, total } => write!(
+                f,
+                "the table of contents cannot begin at {toc_offset} in a file of {total} bytes"
+            ),
+            Fault::FormatVersion { found } => {
+                write!(f, "format_version {found} is not supported: only 1 is")
+            }
+            Fault::Scheme => f.write_str("this compression_scheme is not known"),
+            Fault::Value { field, fault } => write!(f, "\"{}\": {fault}", field.key()),
+            Fault::Missing(field) => write!(f, "\"{}\" is missing", field.key()),
+            Fault::Duplicate(Repeated::Binary) => {
+                f.write_str("this binary stands twice in \"toc\"")
+            }
+            Fault::Duplicate(Repeated::Arch) => {
+                f.write_str("this architecture stands twice for one binary")
+            }
+            Fault::Duplicate(Repeated::Field(field)) => {
+                write!(f, "\"{}\" stands twice in one map", field.key())
+            }
+            Fault::BlobRange { ordinal, start, size, total } => write!(
+                f,
+                "blob {ordinal} ({size} bytes from offset {start}) is not within the data of a file of {total} bytes"
+            ),
+            Fault::ZstdRange { start, size, total } => write!(
+                f,
+                "the zstd blob ({size} bytes from offset {start}) is not within the data of a file of {total} bytes"
+            ),
+            Fault::ZstdSize { size } => {
+                write!(f, "zstd_size is {size}: a zstd blob takes at least 4 bytes")
+            }
+            Fault::Ordinal { ordinal, count } => {
+                write!(f, "ordinal {ordinal} is out of range: {count} kernels are stored")
+            }
+            Fault::NoDecoder => f.write_str("the kernel is compressed and no decoder was given"),
+            Fault::SizeMismatch { declared, stored } => {
+                write!(f, "original_size is {declared} and the blob holds {stored} bytes")
+            }
+        }
+    }
+}

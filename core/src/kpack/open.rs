@@ -1,0 +1,246 @@
+//! The machine that opens an archive: the header, then the TOC at the file's end.
+//!
+//! ```text
+//!  Need::At 0..16 ----> item Header ----> Need::At toc_offset.. ----> item Toc ----> Done
+//!                                          ^        | more to come
+//!                                          +--------+
+//! ```
+//!
+//! Nothing between the header and the TOC is asked for. The TOC is kept in the caller's
+//! [`Storage`], since its view borrows from it; rows are told to a [`Tables`] in the same pass
+//! that checks it. The total length must be known: a TOC reaches to the end of the file.
+
+use super::toc::{Layout, Toc};
+use super::walk::{self, Rules, Tables};
+use super::{HEADER_LEN, Header, Strictness};
+use crate::error::{Error, ErrorKind, Full};
+use crate::limits::{Cap, Limits};
+use crate::need::{End, ItemKind, Machine, Need, Step, Storage};
+
+/// What opening yields, in this order.
+#[derive(Debug, Clone, Copy)]
+pub enum Opened<'i> {
+    /// The header has been read.
+    Header(Header),
+    /// The TOC has been read and checked, and all rows were told.
+    Toc(Toc<'i>),
+}
+
+/// The family of [`Opened`].
+#[derive(Debug)]
+pub struct OpenedKind;
+
+impl ItemKind for OpenedKind {
+    type Item<'i> = Opened<'i>;
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Header,
+    /// Bytes of the TOC that are in the storage.
+    Toc {
+        header: Header,
+        have: usize,
+        len: usize,
+    },
+    Done {
+        header: Header,
+        len: usize,
+        layout: Layout,
+    },
+    /// And where the TOC begins and how long it is, once all of it was there.
+    Failed(Error, Option<(u64, usize)>),
+}
+
+/// Opens an archive; see the module's text for the state graph.
+#[derive(Debug)]
+pub struct Open<S, T> {
+    total: u64,
+    limits: Limits,
+    strictness: Strictness,
+    storage: S,
+    tables: T,
+    state: State,
+}
+
+impl<S: Storage, T: Tables> Open<S, T> {
+    /// Opens a file of `total` bytes; `storage` must hold or grow to the TOC, and `tables` is
+    /// told its rows (`()` keeps none).
+    pub const fn new(
+        total: u64,
+        limits: Limits,
+        strictness: Strictness,
+        storage: S,
+        tables: T,
+    ) -> Self {
+        Open { total, limits, strictness, storage, tables, state: State::Header }
+    }
+
+    /// The view of the TOC, once it has been read.
+    pub fn toc(&self) -> Option<Toc<'_>> {
+        match self.state {
+            State::Done { header, len, layout } => Some(Toc {
+                bytes: &self.storage.slots()[..len],
+                base: header.toc_offset,
+                total: self.total,
+                strictness: self.strictness,
+                layout,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The rows told so far.
+    pub const fn tables(&self) -> &T {
+        &self.tables
+    }
+
+    /// After an error inside the TOC: the binary and the architecture that its offset belongs
+    /// to. The architecture may be empty.
+    pub fn place(&self) -> Option<(&[u8], &[u8])> {
+        match self.state {
+            State::Failed(error, Some((base, len))) => {
+                walk::place_of(self.storage.slots().get(..len)?, base, error.offset)
+            }
+            _ => None,
+        }
+    }
+
+    /// Storage and rows, with the layout of the TOC that was read into them.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn into_parts(self) -> Option<(S, T, Header, usize, Layout)> {
+        match self.state {
+            State::Done { header, len, layout } => {
+                Some((self.storage, self.tables, header, len, layout))
+            }
+            _ => None,
+        }
+    }
+
+    fn advance(&mut self, offset: u64, input: &[u8]) -> Result<Step, Error> {
+        if let Need::At { offset: wanted, .. } = self.need()
+            && offset != wanted
+        {
+            return Err(Error::new(ErrorKind::Offset { wanted, given: offset }, offset));
+        }
+        match self.state {
+            State::Header => self.header(input),
+            State::Toc { header, have, len } => self.collect(header, have, len, input),
+            State::Done { .. } => Ok(Step::WAIT),
+            State::Failed(error, _) => Err(error),
+        }
+    }
+
+    fn header(&mut self, input: &[u8]) -> Result<Step, Error> {
+        if self.total < HEADER_LEN as u64 {
+            return Err(self.truncated());
+        }
+        if input.len() < HEADER_LEN {
+            return Ok(Step::WAIT);
+        }
+        let header = Header::parse(input, self.total)?;
+        let value = self.total - header.toc_offset;
+        let limit = self.limits.toc_bytes;
+        let refuse = |kind| Error::new(kind, 8);
+        if value > limit {
+            return Err(refuse(ErrorKind::Limit { cap: Cap::TocBytes, value, limit }));
+        }
+        let full = refuse(ErrorKind::Full(Full { need: value }));
+        let len = usize::try_from(value).map_err(|_| full)?;
+        if !self.storage.grow(len) || self.storage.slots().len() < len {
+            return Err(full);
+        }
+        self.state = State::Toc { header, have: 0, len };
+        Ok(Step::item(HEADER_LEN))
+    }
+
+    fn collect(
+        &mut self,
+        header: Header,
+        have: usize,
+        len: usize,
+        input: &[u8],
+    ) -> Result<Step, Error> {
+        let taken = input.len().min(len - have);
+        let slots = self.storage.slots_mut();
+        slots[have..have + taken].copy_from_slice(&input[..taken]);
+        let have = have + taken;
+        if have < len {
+            self.state = State::Toc { header, have, len };
+            return Ok(Step::consumed(taken));
+        }
+        let rules = Rules { total: self.total, limits: &self.limits, strictness: self.strictness };
+        let bytes = &self.storage.slots()[..len];
+        let base = header.toc_offset;
+        let layout = walk::walk(bytes, base, rules, &mut self.tables)?.layout;
+        self.state = State::Done { header, len, layout };
+        Ok(Step::item(taken))
+    }
+
+    /// The error of a file that ends before what is needed next.
+    fn truncated(&self) -> Error {
+        let (need, have, offset) = match self.state {
+            State::Toc { header, have, len } => {
+                ((len - have) as u64, 0, header.toc_offset + have as u64)
+            }
+            _ => (HEADER_LEN as u64, self.total.min(HEADER_LEN as u64 - 1), 0),
+        };
+        Error::new(ErrorKind::Truncated { need, have }, offset)
+    }
+
+    fn poison<R>(&mut self, result: Result<R, Error>) -> Result<R, Error> {
+        if let Err(error) = result {
+            let toc = match self.state {
+                // A fault of the TOC is found when its last bytes have come.
+                State::Toc { header, len, .. } if error.offset >= header.toc_offset => {
+                    Some((header.toc_offset, len))
+                }
+                State::Failed(_, toc) => toc,
+                _ => None,
+            };
+            self.state = State::Failed(error, toc);
+        }
+        result
+    }
+}
+
+impl<S: Storage, T: Tables> Machine for Open<S, T> {
+    type Kind = OpenedKind;
+
+    fn need(&self) -> Need {
+        match self.state {
+            State::Header => Need::At { offset: 0, min: HEADER_LEN, hint: HEADER_LEN as u64 },
+            State::Toc { header, have, len } => Need::At {
+                offset: header.toc_offset + have as u64,
+                min: 1,
+                hint: (len - have) as u64,
+            },
+            State::Done { .. } | State::Failed(..) => Need::Done,
+        }
+    }
+
+    fn step(&mut self, offset: u64, input: &[u8]) -> Result<Step, Error> {
+        let step = self.advance(offset, input);
+        self.poison(step)
+    }
+
+    fn item<'i>(&'i self, _input: &'i [u8]) -> Opened<'i> {
+        match (self.toc(), self.state) {
+            (Some(toc), _) => Opened::Toc(toc),
+            (None, State::Toc { header, .. }) => Opened::Header(header),
+            // Asked for without a ready step: a header that says so.
+            (None, _) => Opened::Header(Header { version: 0, toc_offset: 0 }),
+        }
+    }
+
+    fn end(&mut self) -> Result<End, Error> {
+        match self.state {
+            State::Done { .. } => Ok(End::Complete),
+            State::Failed(error, _) => Err(error),
+            State::Header | State::Toc { .. } => {
+                let error = self.truncated();
+                self.poison(Err(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The core of rocload: formats and protocols as pure state machines.
+//!
+//! Nothing here reads a file, a socket, a clock or the environment: bytes are handed in, items
+//! and demands for more bytes come out. The drivers in the crate `rocload` do the reading.
+//!
+//! # Tiers
+//!
+//! | features | what works |
+//! |---|---|
+//! | none | every reader and machine, over storage that the caller lends |
+//! | `alloc` (default) | owned tables of contents, growing storage |
+//! | `heapless` | `heapless::Vec` as storage |
+//! | `ruzstd` | the ruzstd backend of [`zstd::Decompress`] (implies `alloc`) |
+//!
+//! # Tour
+//!
+//! - [`need`]: the machine contract ([`Machine`], [`Need`], [`Step`], [`End`]) and [`visit`].
+//! - [`cursor`], [`error`], [`limits`]: reads, errors and caps that everything shares.
+//! - [`msgpack`]: a borrowed MessagePack reader and a writer into a slice.
+//! - [`kpack`]: ROCm kernel archives: header, table of contents, index, target IDs.
+//! - [`zstd`]: frame headers, the frame index of an archive, decompression behind one trait.
+//! - [`bundle`]: telling what a stored code object is.
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(clippy::alloc_instead_of_core, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+
+#[cfg(any(feature = "alloc", test))]
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod bundle;
+pub mod cursor;
+pub mod error;
+pub mod kpack;
+pub mod limits;
+pub mod msgpack;
+pub mod need;
+pub mod zstd;
+
+pub use cursor::Cursor;
+pub use error::{Class, Error, ErrorKind, Full};
+pub use limits::{Cap, Limits};
+#[cfg(feature = "alloc")]
+pub use need::Capped;
+pub use need::{End, ItemKind, Machine, Millis, Need, Step, Storage, visit};

@@ -1,0 +1,617 @@
+//! Frame headers, and the walk over block headers that needs no decoding.
+//!
+//! ```text
+//! magic | descriptor [window] [dictionary id] [content size] | block header, block ... | [checksum]
+//! ```
+//!
+//! [`Frames`] yields each frame with its extent and with the least and the most that its blocks
+//! can produce: raw and RLE blocks state their size; a compressed block produces no less than
+//! its literals, whose number stands in its first bytes, and no more than the block maximum.
+//! [`scan`] sums that up, [`precheck`] holds it against what an archive promises.
+//!
+//! Sources: RFC 8878, 3.1.1 (frames), 3.1.1.2 (blocks), 3.1.1.3.1.1 (literals), 3.1.2 (skippable).
+
+use super::Fault;
+use crate::cursor::Cursor;
+use crate::error::{Error, ErrorKind};
+use crate::limits::{Cap, Limits};
+
+/// The most that one block holds or produces in any frame: 128 KiB (RFC 8878, 3.1.1.2.4).
+pub const MAX_BLOCK: u32 = 128 << 10;
+
+/// The largest window whose frames the reference decoder takes on 64-bit machines: windows
+/// from 4 GiB on are refused whatever the memory (RFC 8878, 3.1.1.1.2, leaves the limit open).
+const MAX_WINDOW_LOG: u8 = 31;
+
+const MAGIC: u32 = 0xFD2F_B528;
+const SKIPPABLE_MAGIC: u32 = 0x184D_2A50;
+const SKIPPABLE_MASK: u32 = 0xFFFF_FFF0;
+
+const fn at(offset: u64, fault: Fault) -> Error {
+    Error::new(ErrorKind::Zstd(fault), offset)
+}
+
+/// What a frame's header says (RFC 8878, 3.1.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// How far back matches may reach, in bytes: declared, or the content size of a
+    /// single-segment frame. Under 4 GiB, or up to 2^64 - 1 for a single segment.
+    pub window_size: u64,
+    /// The size of the content, in bytes, when the header has it.
+    pub content_size: Option<u64>,
+    /// A checksum follows the last block.
+    pub checksum: bool,
+    /// Length of the header, magic number included: 6 to 18 bytes.
+    pub len: usize,
+}
+
+impl Header {
+    /// Reads the header at the front of `src`.
+    ///
+    /// # Errors
+    /// [`Fault::NotZstd`], [`Fault::ReservedBit`], [`Fault::Dictionary`] (an id of 0 means none),
+    /// [`Fault::WindowTooLarge`] and [`ErrorKind::Truncated`]. Offsets count from the start of `src`.
+    pub fn parse(src: &[u8]) -> Result<Header, Error> {
+        let mut cursor = Cursor::new(src, 0);
+        let found = cursor.u32_le()?;
+        if found != MAGIC {
+            return Err(at(0, Fault::NotZstd { found }));
+        }
+        let descriptor = cursor.u8()?;
+        if descriptor & 0x08 != 0 {
+            return Err(at(4, Fault::ReservedBit));
+        }
+        let single_segment = descriptor & 0x20 != 0;
+        let declared_window = if single_segment { None } else { Some(cursor.u8()?) };
+
+        let id_at = cursor.offset();
+        let id = match descriptor & 3 {
+            0 => 0,
+            1 => u32::from(cursor.u8()?),
+            2 => u32::from(cursor.u16_le()?),
+            _ => cursor.u32_le()?,
+        };
+        if id != 0 {
+            return Err(at(id_at, Fault::Dictionary { id }));
+        }
+        let content_size = match (descriptor >> 6, single_segment) {
+            (0, false) => None,
+            (0, true) => Some(u64::from(cursor.u8()?)),
+            (1, _) => Some(u64::from(cursor.u16_le()?) + 256),
+            (2, _) => Some(u64::from(cursor.u32_le()?)),
+            _ => Some(cursor.u64_le()?),
+        };
+        let window_size = match declared_window {
+            Some(byte) => {
+                let log = 10 + (byte >> 3);
+                let base = 1u64 << log;
+                let size = base + base / 8 * u64::from(byte & 7);
+                if log > MAX_WINDOW_LOG {
+                    return Err(at(5, Fault::WindowTooLarge { size }));
+                }
+                size
+            }
+            None => content_size.unwrap_or(0),
+        };
+        Ok(Header {
+            window_size,
+            content_size,
+            checksum: descriptor & 0x04 != 0,
+            len: cursor.position(),
+        })
+    }
+
+    /// The most that one block of the frame may hold or produce, in bytes.
+    pub fn block_max(&self) -> u32 {
+        u32::try_from(self.window_size).unwrap_or(u32::MAX).min(MAX_BLOCK)
+    }
+}
+
+/// A frame whose extent and block headers are sound; its blocks are not decoded yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// What its header says.
+    pub header: Header,
+    /// Offset of its first byte in the slice given to [`Frames::new`].
+    pub offset: u64,
+    /// The least that its blocks produce, in bytes.
+    pub least: u64,
+    /// The most that its blocks produce, in bytes.
+    pub most: u64,
+    bytes: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// The whole frame.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Its blocks, with their headers.
+    pub fn blocks(&self) -> &'a [u8] {
+        let end = self.bytes.len() - if self.header.checksum { 4 } else { 0 };
+        &self.bytes[self.header.len..end]
+    }
+
+    /// The checksum stored after the last block: the low 32 bits of the content's XXH64.
+    pub fn stored_checksum(&self) -> Option<u32> {
+        let last = self.bytes.last_chunk::<4>()?;
+        self.header.checksum.then(|| u32::from_le_bytes(*last))
+    }
+
+    /// How far back its matches can reach in fact, in bytes: no further than the declared
+    /// window, and no further than there is content.
+    pub fn effective_window(&self) -> u64 {
+        self.header.window_size.min(self.header.content_size.unwrap_or(self.most))
+    }
+
+    /// Reads the frame at the front of `rest`, which begins at `offset` of the whole.
+    fn read(rest: &'a [u8], offset: u64) -> Result<Frame<'a>, Error> {
+        let header = Header::parse(rest).map_err(|error| error.rebased(offset))?;
+        let mut cursor = Cursor::new(rest, offset);
+        cursor.take(header.len)?;
+        let (mut least, mut most) = (0u64, 0u64);
+        loop {
+            let block = Block::read(&mut cursor, header.block_max())?;
+            // Each term is at most 128 KiB and stands for a stored byte at least.
+            least += u64::from(block.least);
+            most += u64::from(block.most);
+            if block.last {
+                break;
+            }
+        }
+        if header.checksum {
+            cursor.take(4)?;
+        }
+        if let Some(expected) = header.content_size
+            && !(least..=most).contains(&expected)
+        {
+            return Err(at(offset, Fault::CannotProduce { least, most, expected }));
+        }
+        Ok(Frame { header, offset, least, most, bytes: &rest[..cursor.position()] })
+    }
+}
+
+/// What is known of a block without decoding it.
+struct Block {
+    last: bool,
+    least: u32,
+    most: u32,
+}
+
+impl Block {
+    /// Reads the block header at the cursor and passes over its content.
+    fn read(cursor: &mut Cursor<'_>, max: u32) -> Result<Block, Error> {
+        let offset = cursor.offset();
+        let [a, b, c] = cursor.array::<3>()?;
+        let word = u32::from_le_bytes([a, b, c, 0]);
+        let (last, size) = (word & 1 != 0, word >> 3);
+        let too_large = |size, max| at(offset, Fault::BlockTooLarge { size, max });
+        match (word >> 1) & 3 {
+            kind @ (0 | 1) => {
+                if size > max {
+                    return Err(too_large(size, max));
+                }
+                cursor.take(if kind == 0 { size as usize } else { 1 })?;
+                Ok(Block { last, least: size, most: size })
+            }
+            2 => {
+                // A compressed block may be longer than what it produces, as in the frame of an
+                // empty single segment; only what it produces is bound to the frame's maximum.
+                if size > MAX_BLOCK {
+                    return Err(too_large(size, MAX_BLOCK));
+                }
+                let content = cursor.take(size as usize)?;
+                let literals = Literals::read(content).ok_or(at(offset, Fault::Corrupt))?;
+                if literals.reserved_modes(content) {
+                    return Err(at(offset, Fault::ReservedModes));
+                }
+                let least = literals.count;
+                if least > max {
+                    return Err(too_large(least, max));
+                }
+                Ok(Block { last, least, most: max })
+            }
+            _ => Err(at(offset, Fault::ReservedBlock)),
+        }
+    }
+}
+
+/// What the header of a compressed block's literals section says (RFC 8878, 3.1.1.3.1.1).
+struct Literals {
+    /// How many literals there are.
+    count: u32,
+    /// Length of the section in bytes.
+    len: usize,
+}
+
+impl Literals {
+    fn read(content: &[u8]) -> Option<Literals> {
+        let mut head = [0u8; 8];
+        let there = content.len().min(5);
+        head[..there].copy_from_slice(&content[..there]);
+        let word = u64::from_le_bytes(head);
+        let kind = word & 3;
+        // Length of the header, width of each size in it, and where the first one begins.
+        let (header, bits, shift) = match (kind < 2, (word >> 2) & 3) {
+            (true, 0 | 2) => (1, 5, 3),
+            (true, 1) => (2, 12, 4),
+            (true, _) => (3, 20, 4),
+            (false, 0 | 1) => (3, 10, 4),
+            (false, 2) => (4, 14, 4),
+            (false, _) => (5, 18, 4),
+        };
+        let size = |shift: u32| ((word >> shift) & ((1 << bits) - 1)) as u32;
+        let count = size(shift);
+        let stored = match kind {
+            0 => count,
+            1 => 1,
+            _ => size(shift + bits),
+        };
+        (content.len() >= header).then_some(Literals { count, len: header + stored as usize })
+    }
+
+    /// The reserved bits of the sequence section's modes are set. A section that ends before
+    /// them is left to the decoder.
+    fn reserved_modes(&self, content: &[u8]) -> bool {
+        let modes = match content.get(self.len..) {
+            Some([0, ..] | [128, 0, ..]) => None,
+            Some([1..=127, modes, ..]) => Some(modes),
+            Some([128..=254, _, modes, ..]) => Some(modes),
+            Some([255, _, _, modes, ..]) => Some(modes),
+            _ => None,
+        };
+        modes.is_some_and(|modes| modes & 3 != 0)
+    }
+}
+
+/// The frames in a slice, in order; skippable frames are passed over and counted.
+///
+/// Yields one error at most, and nothing after it.
+#[derive(Debug, Clone)]
+pub struct Frames<'a> {
+    src: &'a [u8],
+    pos: usize,
+    skippable: u64,
+}
+
+impl<'a> Frames<'a> {
+    /// The frames in `src`, which must end where the last frame ends.
+    pub fn new(src: &'a [u8]) -> Self {
+        Self { src, pos: 0, skippable: 0 }
+    }
+
+    /// Skippable frames passed so far.
+    pub fn skippable(&self) -> u64 {
+        self.skippable
+    }
+
+    fn read(&mut self) -> Result<Option<Frame<'a>>, Error> {
+        loop {
+            let rest = &self.src[self.pos..];
+            let offset = self.pos as u64;
+            let Some(magic) = rest.first_chunk::<4>().map(|magic| u32::from_le_bytes(*magic))
+            else {
+                return match (rest.len(), offset) {
+                    (0, _) => Ok(None),
+                    (have, 0) => {
+                        Err(Error::new(ErrorKind::Truncated { need: 4, have: have as u64 }, 0))
+                    }
+                    (count, _) => Err(at(offset, Fault::TrailingBytes { count: count as u64 })),
+                };
+            };
+            if magic & SKIPPABLE_MASK == SKIPPABLE_MAGIC {
+                let mut cursor = Cursor::new(rest, offset);
+                cursor.take(4)?;
+                let len = cursor.u32_le()?;
+                let left = cursor.rest().len();
+                if usize::try_from(len).is_ok_and(|len| cursor.take(len).is_ok()) {
+                    self.pos += cursor.position();
+                    self.skippable += 1;
+                    continue;
+                }
+                return Err(at(offset, Fault::Skippable { len, left: left as u64 }));
+            }
+            if magic != MAGIC && offset > 0 {
+                return Err(at(offset, Fault::TrailingBytes { count: rest.len() as u64 }));
+            }
+            let frame = Frame::read(rest, offset)?;
+            self.pos += frame.bytes.len();
+            return Ok(Some(frame));
+        }
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Result<Frame<'a>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let read = self.read();
+        if read.is_err() {
+            self.pos = self.src.len();
+        }
+        read.transpose()
+    }
+}
+
+impl core::iter::FusedIterator for Frames<'_> {}
+
+/// What a walk over all frames finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Scan {
+    /// Frames that hold content.
+    pub frames: u64,
+    /// Skippable frames.
+    pub skippable: u64,
+    /// The size of all content, in bytes, when every frame declares its own.
+    pub content_size: Option<u64>,
+    /// The least that the blocks produce, in bytes.
+    pub least: u64,
+    /// The most that the blocks produce, in bytes.
+    pub most: u64,
+    /// The largest [effective window](Frame::effective_window), in bytes.
+    pub window: u64,
+    /// At least one frame has a checksum.
+    pub checksum: bool,
+}
+
+/// Walks all frames in `src` by their block headers, without decoding. The work grows with the
+/// number of blocks.
+///
+/// # Errors
+/// Whatever the headers reveal: a fault of [`Header::parse`], a reserved block type, a block over
+/// the maximum, a declared content size that the frame's blocks cannot produce, a truncated
+/// frame, bytes after the last one. Offsets count from the start of `src`.
+pub fn scan(src: &[u8]) -> Result<Scan, Error> {
+    let mut scan = Scan {
+        frames: 0,
+        skippable: 0,
+        content_size: Some(0),
+        least: 0,
+        most: 0,
+        window: 0,
+        checksum: false,
+    };
+    let mut frames = Frames::new(src);
+    for frame in &mut frames {
+        let frame = frame?;
+        scan.frames += 1;
+        // No sum overflows: a declared size was held against the blocks, as `least` and `most` are.
+        scan.content_size = scan.content_size.zip(frame.header.content_size).map(|(a, b)| a + b);
+        scan.least += frame.least;
+        scan.most += frame.most;
+        scan.window = scan.window.max(frame.effective_window());
+        scan.checksum |= frame.header.checksum;
+    }
+    scan.skippable = frames.skippable();
+    Ok(scan)
+}
+
+impl Scan {
+    /// Holds the frames against the size that is expected of them.
+    ///
+    /// # Errors
+    /// [`Fault::Empty`], [`Fault::ContentSize`] or [`Fault::CannotProduce`], at offset 0.
+    pub fn expect(&self, expected: u64) -> Result<(), Error> {
+        let fault = match self.content_size {
+            _ if self.frames == 0 && expected > 0 => Fault::Empty,
+            Some(declared) if declared != expected => Fault::ContentSize { declared, expected },
+            _ if !(self.least..=self.most).contains(&expected) => {
+                Fault::CannotProduce { least: self.least, most: self.most, expected }
+            }
+            _ => return Ok(()),
+        };
+        Err(at(0, fault))
+    }
+}
+
+/// Everything that can be refused before memory is taken for a kernel: `original_size` is
+/// within the limits, and the frames in `src` declare it and can produce it.
+///
+/// # Errors
+/// [`ErrorKind::Limit`] ([`Cap::KernelBytes`], [`Cap::Expansion`]), and those of [`scan`] and
+/// [`Scan::expect`].
+pub fn precheck(src: &[u8], original_size: u64, limits: &Limits) -> Result<Scan, Error> {
+    let over = |cap, value, limit| Err(Error::new(ErrorKind::Limit { cap, value, limit }, 0));
+    if original_size > limits.kernel_bytes {
+        return over(Cap::KernelBytes, original_size, limits.kernel_bytes);
+    }
+    let (stored, most) = (src.len() as u64, u64::from(limits.expansion));
+    if stored > 0 && original_size > stored.saturating_mul(most) {
+        return over(Cap::Expansion, original_size.div_ceil(stored), most);
+    }
+    let scan = scan(src)?;
+    scan.expect(original_size)?;
+    Ok(scan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    /// A frame of the given header bytes (after the magic number), blocks and tail.
+    fn frame(header: &[u8], blocks: &[(u32, u32, &[u8])], tail: &[u8]) -> Vec<u8> {
+        let mut bytes = MAGIC.to_le_bytes().to_vec();
+        bytes.extend(header);
+        for (n, (kind, size, content)) in blocks.iter().enumerate() {
+            let word = u32::from(n + 1 == blocks.len()) | (kind << 1) | (size << 3);
+            bytes.extend(&word.to_le_bytes()[..3]);
+            bytes.extend(*content);
+        }
+        bytes.extend(tail);
+        bytes
+    }
+
+    fn fault_of(src: &[u8]) -> (Fault, u64) {
+        match scan(src) {
+            Err(Error { kind: ErrorKind::Zstd(fault), offset }) => (fault, offset),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    const RAW: u32 = 0;
+    const RLE: u32 = 1;
+    const COMPRESSED: u32 = 2;
+
+    #[test]
+    fn every_width_of_the_content_size() {
+        for (header, content_size, window_size) in [
+            (&[0x00, 0x00][..], None, 1024),
+            (&[0x20, 7], Some(7), 7),
+            (&[0x60, 0, 1], Some(512), 512),
+            (&[0x40, 0x0b, 1, 0], Some(257), 2048 + 3 * 256),
+            (&[0xa0, 1, 0, 0, 1], Some((1 << 24) + 1), (1 << 24) + 1),
+            (&[0xe0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], Some(u64::MAX), u64::MAX),
+            (&[0x00, 0xaf], None, (1 << 31) + 7 * (1 << 28)),
+            // Dictionary ids of 0, in each width.
+            (&[0x21, 0, 9], Some(9), 9),
+            (&[0x22, 0, 0, 9], Some(9), 9),
+            (&[0x23, 0, 0, 0, 0, 9], Some(9), 9),
+        ] {
+            let bytes = frame(header, &[], b"");
+            let parsed = Header::parse(&bytes).unwrap();
+            assert_eq!((parsed.content_size, parsed.window_size), (content_size, window_size));
+            assert_eq!(parsed.len, bytes.len());
+            for cut in 0..bytes.len() {
+                let error = Header::parse(&bytes[..cut]).unwrap_err();
+                assert!(matches!(error.kind, ErrorKind::Truncated { .. }), "{error:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_bound_what_can_be_produced() {
+        // 5 literals in 1 byte of RLE, no sequences.
+        let compressed: &[u8] = &[0b0010_1001, b'x', 0];
+        let bytes = frame(
+            &[0x04, 0x00],
+            &[(RAW, 3, b"abc"), (RLE, 1000, b"z"), (COMPRESSED, 3, compressed)],
+            b"sum!",
+        );
+        let scan = scan(&bytes).unwrap();
+        assert_eq!((scan.least, scan.most), (3 + 1000 + 5, 3 + 1000 + 1024));
+        assert_eq!((scan.content_size, scan.window, scan.checksum), (None, 1024, true));
+        let frame = Frames::new(&bytes).next().unwrap().unwrap();
+        assert_eq!(frame.stored_checksum(), Some(u32::from_le_bytes(*b"sum!")));
+        assert_eq!(frame.blocks().len(), 3 * 3 + 3 + 1 + 3);
+        for expected in 1008..=2027 {
+            assert_eq!(scan.expect(expected), Ok(()));
+        }
+        for expected in [0, 1007, 2028, u64::MAX] {
+            let fault = Fault::CannotProduce { least: 1008, most: 2027, expected };
+            assert_eq!(scan.expect(expected), Err(at(0, fault)));
+        }
+    }
+
+    #[test]
+    fn literals_in_every_header_form() {
+        for (bytes, count) in [
+            (&[0b1111_1000u8][..], 31),
+            (&[0b0000_1001], 1),
+            (&[0b0101_0100, 0xff], 0xff5),
+            (&[0b0101_1101, 0xff, 0x0f], 0x0fff5),
+            (&[0b0101_0010, 0xff, 0xff], 0x3f5),
+            (&[0b0101_0111, 0x00, 0xff], 0x005),
+            (&[0b0101_1010, 0xff, 0x03, 0], 0x3ff5),
+            (&[0b0101_1111, 0xff, 0x3f, 0, 0], 0x3fff5),
+        ] {
+            let read = |bytes: &[u8]| Literals::read(bytes).map(|literals| literals.count);
+            assert_eq!(read(bytes), Some(count), "{bytes:x?}");
+            assert_eq!(read(&bytes[..bytes.len() - 1]), None, "{bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn faults_of_headers_and_blocks() {
+        let raw: &[(u32, u32, &[u8])] = &[(RAW, 1, b"a")];
+        let max = MAX_BLOCK;
+        for (bytes, fault, offset) in [
+            (frame(&[0x28, 1], raw, b""), Fault::ReservedBit, 4),
+            (frame(&[0x21, 7, 1], raw, b""), Fault::Dictionary { id: 7 }, 5),
+            (frame(&[0x01, 0, 7], raw, b""), Fault::Dictionary { id: 7 }, 6),
+            (frame(&[0x00, 0], &[(3, 1, b"a")], b""), Fault::ReservedBlock, 6),
+            (
+                frame(&[0x00, 0], &[(RLE, 1025, b"a")], b""),
+                Fault::BlockTooLarge { size: 1025, max: 1024 },
+                6,
+            ),
+            (
+                frame(&[0x00, 0x58], &[(RLE, max + 1, b"a")], b""),
+                Fault::BlockTooLarge { size: max + 1, max },
+                6,
+            ),
+            (
+                frame(&[0x00, 0], &[(COMPRESSED, 3, &[0b0001_1101, 0xff, 0])], b""),
+                Fault::BlockTooLarge { size: 0xff1, max: 1024 },
+                6,
+            ),
+            (frame(&[0x00, 0], &[(COMPRESSED, 0, b"")], b""), Fault::Corrupt, 6),
+            (frame(&[0x00, 0xb0], raw, b""), Fault::WindowTooLarge { size: 1 << 32 }, 5),
+            // One RLE literal, then one, 128 or 65,792 sequences with a reserved bit in the modes.
+            (frame(&[0x00, 0], &[(COMPRESSED, 4, b"\x09x\x01\x01")], b""), Fault::ReservedModes, 6),
+            (
+                frame(&[0x00, 0], &[(COMPRESSED, 5, b"\x09x\x80\x80\x02")], b""),
+                Fault::ReservedModes,
+                6,
+            ),
+            (
+                frame(&[0x00, 0], &[(COMPRESSED, 6, b"\x09x\xff\x00\x02\x03")], b""),
+                Fault::ReservedModes,
+                6,
+            ),
+            (frame(&[0x20, 1], raw, b"\x28"), Fault::TrailingBytes { count: 1 }, 10),
+            (frame(&[0x20, 1], raw, b"garbage"), Fault::TrailingBytes { count: 7 }, 10),
+            (
+                frame(&[0x20, 2], raw, b""),
+                Fault::CannotProduce { least: 1, most: 1, expected: 2 },
+                0,
+            ),
+            (b"\x50\x2a\x4d\x18\x05\0\0\0abc".to_vec(), Fault::Skippable { len: 5, left: 3 }, 0),
+            (b"PK\x03\x04".to_vec(), Fault::NotZstd { found: 0x0403_4b50 }, 0),
+        ] {
+            assert_eq!(fault_of(&bytes), (fault, offset), "{bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn every_cut_of_two_frames_is_noticed() {
+        let one = frame(&[0x24, 3], &[(RAW, 1, b"a"), (RLE, 2, b"b")], b"sum!");
+        let both = [&one[..], b"\x5f\x2a\x4d\x18\0\0\0\0", &one].concat();
+        let whole = scan(&both).unwrap();
+        assert_eq!((whole.frames, whole.skippable, whole.content_size), (2, 1, Some(6)));
+        assert_eq!(whole.expect(5), Err(at(0, Fault::ContentSize { declared: 6, expected: 5 })));
+        for cut in 1..both.len() {
+            let complete = [one.len(), one.len() + 8].contains(&cut);
+            assert_eq!(scan(&both[..cut]).is_ok(), complete, "cut at {cut}");
+        }
+        let mut frames = Frames::new(&both[..both.len() - 1]);
+        assert!(frames.next().unwrap().is_ok());
+        assert!(frames.next().unwrap().is_err());
+        assert!(frames.next().is_none(), "one error at most");
+    }
+
+    #[test]
+    fn nothing_but_skippable_frames() {
+        for src in [&b""[..], b"\x50\x2a\x4d\x18\x01\0\0\0a"] {
+            let scan = scan(src).unwrap();
+            assert_eq!((scan.frames, scan.content_size), (0, Some(0)));
+            assert_eq!(scan.expect(0), Ok(()));
+            assert_eq!(scan.expect(1), Err(at(0, Fault::Empty)));
+        }
+    }
+
+    #[test]
+    fn precheck_keeps_the_limits() {
+        let limits = Limits { kernel_bytes: 1000, expansion: 50, ..Limits::default() };
+        let bytes = frame(&[0x60, 0xe7, 2], &[(RLE, 999, b"a")], b"");
+        assert_eq!(bytes.len(), 11);
+        let over = |cap, value, limit| Error::new(ErrorKind::Limit { cap, value, limit }, 0);
+        assert_eq!(precheck(&bytes, 1001, &limits), Err(over(Cap::KernelBytes, 1001, 1000)));
+        assert_eq!(precheck(&bytes, 999, &limits), Err(over(Cap::Expansion, 91, 50)));
+        let limits = Limits { expansion: 91, ..limits };
+        assert_eq!(precheck(&bytes, 999, &limits).unwrap().most, 999);
+        assert_eq!(precheck(b"", 1, &limits), Err(at(0, Fault::Empty)));
+    }
+}

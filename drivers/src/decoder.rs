@@ -1,0 +1,41 @@
+//! The decoders of an archive that are at rest, and the choice of the backend.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use rocload_core::zstd::{Decompress, Ruzstd};
+
+/// A decompression backend that can move between threads.
+pub(crate) type Decoder = Box<dyn Decompress + Send>;
+
+/// A new decoder of the default backend.
+pub(crate) fn new() -> Decoder {
+    Box::new(Ruzstd::new())
+}
+
+/// The name of the default backend, for reports.
+pub fn default_name() -> &'static str {
+    new().name()
+}
+
+/// Decoders at rest, to be used again; the lock is held to take or return one, never while one
+/// is at work.
+#[derive(Default)]
+pub(crate) struct Decoders(Mutex<Vec<Decoder>>);
+
+impl Decoders {
+    pub(crate) fn take(&self) -> Decoder {
+        let at_rest = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        at_rest.unwrap_or_else(new)
+    }
+
+    pub(crate) fn put_back(&self, decoder: Decoder) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(decoder);
+    }
+}
+
+impl fmt::Debug for Decoders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Decoders")
+    }
+}

@@ -1,0 +1,196 @@
+//! What can go wrong in a driver: the core's errors with the path, the kernel and the action.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rocload_core::Class;
+
+/// An error of a driver. One pointer large; see [`ErrorKind`] for what went wrong.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    doing: &'static str,
+    path: Option<PathBuf>,
+    binary: Option<Vec<u8>>,
+    arch: Option<Vec<u8>>,
+}
+
+/// What went wrong.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The system refused.
+    Io(io::Error),
+    /// The bytes break their format or exceed a limit.
+    Format(rocload_core::Error),
+    /// The archive has no such binary.
+    NoBinary,
+    /// The archive has the binary, but not for this architecture.
+    NoArch {
+        /// The architectures that it has the binary for, byte-sorted.
+        available: Vec<String>,
+    },
+    /// The file is not what it was when it was opened.
+    Changed,
+    /// There is no memory for what was asked.
+    Memory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+}
+
+impl Error {
+    /// An error of `kind` while `doing` something, such as "reading the table of contents".
+    pub(crate) fn new(kind: ErrorKind, doing: &'static str) -> Self {
+        Error(Box::new(Inner { kind, doing, path: None, binary: None, arch: None }))
+    }
+
+    pub(crate) fn with_path(mut self, path: Option<&Path>) -> Self {
+        self.0.path = path.map(Path::to_path_buf);
+        self
+    }
+
+    pub(crate) fn with_kernel(mut self, binary: &[u8], arch: &[u8]) -> Self {
+        self.0.binary = Some(binary.to_vec());
+        self.0.arch = (!arch.is_empty()).then(|| arch.to_vec());
+        self
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// What was being done, as in "reading the table of contents".
+    pub fn doing(&self) -> &'static str {
+        self.0.doing
+    }
+
+    /// The file, if the source was one.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    /// The binary of the kernel concerned, shown lossily where it is not UTF-8.
+    pub fn binary(&self) -> Option<Cow<'_, str>> {
+        self.0.binary.as_deref().map(String::from_utf8_lossy)
+    }
+
+    /// The architecture of the kernel concerned.
+    pub fn arch(&self) -> Option<Cow<'_, str>> {
+        self.0.arch.as_deref().map(String::from_utf8_lossy)
+    }
+
+    /// Absolute offset in the file, in bytes, of what breaks the format.
+    pub fn offset(&self) -> Option<u64> {
+        match self.0.kind {
+            ErrorKind::Format(error) => Some(error.offset),
+            _ => None,
+        }
+    }
+
+    /// What a caller can do about it; `None` for the system's own refusals.
+    pub fn class(&self) -> Option<Class> {
+        match &self.0.kind {
+            ErrorKind::Format(error) => Some(error.class()),
+            ErrorKind::NoBinary | ErrorKind::NoArch { .. } => Some(Class::NotFound),
+            ErrorKind::Changed => Some(Class::Malformed),
+            ErrorKind::Memory { .. } => Some(Class::Limit),
+            ErrorKind::Io(_) => None,
+        }
+    }
+
+    /// The text without the path: kernel, action and fault, in one lower-case line.
+    pub fn message(&self) -> String {
+        fmt::from_fn(|f| self.0.message(f)).to_string()
+    }
+
+    /// The text without path and kernel, for callers that show [`binary`](Self::binary) and
+    /// [`arch`](Self::arch) apart.
+    pub fn fault(&self) -> String {
+        fmt::from_fn(|f| self.0.fault(f)).to_string()
+    }
+}
+
+impl Inner {
+    fn message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(binary) = &self.binary {
+            // Names are hostile: control characters must not reach a terminal.
+            write!(f, "{}", shortened(binary))?;
+            if let Some(arch) = &self.arch {
+                write!(f, " for {}", shortened(arch))?;
+            }
+            f.write_str(": ")?;
+        }
+        self.fault(f)
+    }
+
+    fn fault(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ErrorKind::Io(error) => write!(f, "{}: {error}", self.doing),
+            ErrorKind::Format(error) => write!(f, "{error}"),
+            ErrorKind::NoBinary => f.write_str("the archive has no such binary"),
+            ErrorKind::NoArch { available } => {
+                f.write_str("the archive has this binary only for ")?;
+                let shown = available.iter().take(8).map(|arch| shortened(arch.as_bytes()));
+                f.write_str(&shown.collect::<Vec<_>>().join(", "))?;
+                if available.len() > 8 { f.write_str(", ...") } else { Ok(()) }
+            }
+            ErrorKind::Changed => {
+                write!(f, "{}: the file has changed since it was opened", self.doing)
+            }
+            ErrorKind::Memory { bytes } => {
+                write!(f, "{}: no memory for {bytes} bytes", self.doing)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.0.path {
+            write!(f, "{}: ", path.display())?;
+        }
+        self.0.message(f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0.kind {
+            ErrorKind::Io(error) => Some(error),
+            ErrorKind::Format(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A name for a message: printable, and cut in the middle where it is too long to be read.
+fn shortened(name: &[u8]) -> String {
+    const MOST: usize = 120;
+    let text = printable(name);
+    let count = text.chars().count();
+    if count <= MOST {
+        return text;
+    }
+    let head: String = text.chars().take(MOST / 2).collect();
+    let tail: String = text.chars().skip(count - MOST / 2).collect();
+    format!("{head}...{tail}")
+}
+
+/// A name for a person's eyes: UTF-8 as it is, anything else and control characters escaped.
+pub fn printable(name: &[u8]) -> String {
+    let mut text = String::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() { text.extend(c.escape_default()) } else { text.push(c) }
+        }
+        text.push_str(&chunk.invalid().escape_ascii().to_string());
+    }
+    text
+}

@@ -1,0 +1,192 @@
+//! One thread's means of fetching kernels: a decoder and buffers that are used again.
+
+use std::fmt;
+
+use rocload_core::kpack::{Entry, Scheme, load};
+use rocload_core::zstd::Decompress;
+use rocload_core::{Error as CoreError, ErrorKind as CoreKind, Full};
+
+use crate::archive::Archive;
+use crate::decoder::Decoder;
+use crate::error::{Error, ErrorKind};
+use crate::file::ReadAt;
+use crate::frames::Extent;
+
+/// Fetches kernels of one archive with one decoder; made by [`Archive::worker`]. The decoder
+/// goes back to the archive when the worker is dropped.
+pub struct Worker<'a, R: ReadAt> {
+    archive: &'a Archive<R>,
+    decoder: Option<Decoder>,
+    stored: Vec<u8>,
+    window: Vec<u8>,
+}
+
+const READING: &str = "reading the kernel";
+/// Pieces in which an uncompressed kernel is shown, in bytes.
+const PIECE: usize = 256 << 10;
+
+impl<R: ReadAt> fmt::Debug for Worker<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("decoder", &self.decoder_name()).finish_non_exhaustive()
+    }
+}
+
+impl<R: ReadAt> Drop for Worker<'_, R> {
+    fn drop(&mut self) {
+        if let Some(decoder) = self.decoder.take() {
+            self.archive.put_back(decoder);
+        }
+    }
+}
+
+impl<'a, R: ReadAt> Worker<'a, R> {
+    pub(crate) fn new(archive: &'a Archive<R>, decoder: Decoder) -> Self {
+        Worker { archive, decoder: Some(decoder), stored: Vec::new(), window: Vec::new() }
+    }
+
+    /// The name of the decoder in use.
+    pub fn decoder_name(&self) -> &'static str {
+        self.decoder.as_ref().map_or("none", |decoder| decoder.name())
+    }
+
+    /// The archive that kernels are fetched from.
+    pub fn archive(&self) -> &'a Archive<R> {
+        self.archive
+    }
+
+    /// A kernel in memory of its own.
+    ///
+    /// # Errors
+    /// As [`Archive::kernel`].
+    pub fn kernel(&mut self, entry: &Entry<'_>) -> Result<Vec<u8>, Error> {
+        let extent = self.admit(entry)?;
+        self.check(entry, extent)?;
+        let named = |error: Error| self.archive.failed(error, entry.binary, entry.arch);
+        let mut kernel = reserve(entry.size).map_err(named)?;
+        self.fill(entry, extent, &mut kernel)?;
+        Ok(kernel)
+    }
+
+    /// A kernel into the front of `dst`; returns its size in bytes.
+    ///
+    /// # Errors
+    /// As [`Archive::kernel_into`].
+    pub fn kernel_into(&mut self, entry: &Entry<'_>, dst: &mut [u8]) -> Result<usize, Error> {
+        let extent = self.admit(entry)?;
+        let room = usize::try_from(entry.size).ok().and_then(|size| dst.get_mut(..size));
+        let Some(room) = room else {
+            let full = CoreKind::Full(Full { need: entry.size });
+            return Err(self.format_error(entry, CoreError::new(full, extent.offset)));
+        };
+        self.check(entry, extent)?;
+        self.fill(entry, extent, room)?;
+        Ok(room.len())
+    }
+
+    /// Decodes a kernel and shows it in pieces, in order, with memory bounded by
+    /// [`Limits::window_bytes`](rocload_core::Limits::window_bytes): for hashing and verifying.
+    /// The pieces are proven only once this returns without error.
+    ///
+    /// # Errors
+    /// As [`Archive::kernel`], and a window over the limit.
+    pub fn pieces(&mut self, entry: &Entry<'_>, sink: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        let extent = self.admit(entry)?;
+        if entry.scheme == Scheme::None {
+            return self.stored_pieces(entry, extent, sink);
+        }
+        self.check(entry, extent)?;
+        let limits = &self.archive.limits;
+        let Some(decoder) = &mut self.decoder else { return Ok(()) };
+        decoder
+            .decode_pieces(&self.stored, entry.size, limits, &mut self.window, sink)
+            .map_err(|error| self.format_error(entry, error.rebased(extent.offset)))
+    }
+
+    fn stored_pieces(
+        &mut self,
+        entry: &Entry<'_>,
+        extent: Extent,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), Error> {
+        let mut done = 0;
+        while done < extent.len {
+            let len = (extent.len - done).min(PIECE as u64);
+            self.read(entry, Extent { offset: extent.offset + done, len })?;
+            sink(&self.stored);
+            done += len;
+        }
+        Ok(())
+    }
+
+    /// Finds where the kernel is stored and judges its sizes, before anything is read for it.
+    fn admit(&self, entry: &Entry<'_>) -> Result<Extent, Error> {
+        let extent = self.archive.extent(entry)?;
+        load::admit(entry, extent.offset, extent.len, &self.archive.limits)
+            .map_err(|error| self.format_error(entry, error))?;
+        Ok(extent)
+    }
+
+    /// Reads a compressed kernel's stored bytes and judges them, before room is made for what
+    /// they decode to.
+    fn check(&mut self, entry: &Entry<'_>, extent: Extent) -> Result<(), Error> {
+        if entry.scheme == Scheme::None {
+            return Ok(());
+        }
+        self.read(entry, extent)?;
+        load::check(entry, extent.offset, &self.stored, &self.archive.limits)
+            .map_err(|error| self.format_error(entry, error))
+    }
+
+    /// Makes the kernel in `dst`: read straight into it, or decoded from what was checked.
+    fn fill(&mut self, entry: &Entry<'_>, extent: Extent, dst: &mut [u8]) -> Result<(), Error> {
+        if entry.scheme == Scheme::None {
+            return self.read_into(entry, extent.offset, dst);
+        }
+        let decoder = self.decoder.as_deref_mut().map(|decoder| decoder as &mut dyn Decompress);
+        load::expand(entry, extent.offset, &self.stored, decoder, dst)
+            .map_err(|error| self.format_error(entry, error))
+    }
+
+    /// Reads stored bytes into the worker's buffer.
+    fn read(&mut self, entry: &Entry<'_>, extent: Extent) -> Result<(), Error> {
+        let refused = || {
+            let error = Error::new(ErrorKind::Memory { bytes: extent.len }, READING);
+            self.archive.failed(error, entry.binary, entry.arch)
+        };
+        let len = usize::try_from(extent.len).map_err(|_| refused())?;
+        let more = len.saturating_sub(self.stored.len());
+        if self.stored.try_reserve_exact(more).is_err() {
+            return Err(refused());
+        }
+        let mut stored = std::mem::take(&mut self.stored);
+        stored.resize(len, 0);
+        let result = self.read_into(entry, extent.offset, &mut stored);
+        self.stored = stored;
+        result
+    }
+
+    fn read_into(&self, entry: &Entry<'_>, offset: u64, dst: &mut [u8]) -> Result<(), Error> {
+        let kind = match self.archive.source.read_full_at(dst, offset) {
+            Ok(got) if got == dst.len() => return Ok(()),
+            // Extents were checked against the length at open: the file is shorter now.
+            Ok(_) => ErrorKind::Changed,
+            Err(error) => ErrorKind::Io(error),
+        };
+        Err(self.archive.failed(Error::new(kind, READING), entry.binary, entry.arch))
+    }
+
+    fn format_error(&self, entry: &Entry<'_>, error: CoreError) -> Error {
+        let error = Error::new(ErrorKind::Format(error), READING);
+        self.archive.failed(error, entry.binary, entry.arch)
+    }
+}
+
+/// Zeroed memory, or an error where there is none.
+fn reserve(size: u64) -> Result<Vec<u8>, Error> {
+    let refused = || Error::new(ErrorKind::Memory { bytes: size }, READING);
+    let len = usize::try_from(size).map_err(|_| refused())?;
+    let mut memory = Vec::new();
+    memory.try_reserve_exact(len).map_err(|_| refused())?;
+    memory.resize(len, 0);
+    Ok(memory)
+}
