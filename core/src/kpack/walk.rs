@@ -142,7 +142,7 @@ impl<T: Tables> Walk<'_, '_, T> {
         for _ in 0..pairs {
             let at = self.reader.offset();
             let Some(field) = top_field(self.reader.str()?) else {
-                self.reader.skip(self.rules.limits.msgpack_depth.saturating_sub(1))?;
+                skip_at(&mut self.reader, self.rules.limits.msgpack_depth, 1)?;
                 continue;
             };
             once(&mut self.seen, field, at, strict)?;
@@ -154,7 +154,7 @@ impl<T: Tables> Walk<'_, '_, T> {
     fn value(&mut self, field: Field) -> Result<(), Error> {
         match field {
             Field::FormatVersion if !self.strict() => {
-                self.reader.skip(self.rules.limits.msgpack_depth.saturating_sub(1))?;
+                skip_at(&mut self.reader, self.rules.limits.msgpack_depth, 1)?;
             }
             Field::FormatVersion => {
                 let at = self.reader.offset();
@@ -249,7 +249,7 @@ impl<T: Tables> Walk<'_, '_, T> {
 
     fn entry(&mut self, binary: Span, arch: Span) -> Result<(), Error> {
         let at = self.reader.offset();
-        let depth = self.rules.limits.msgpack_depth.saturating_sub(4);
+        let depth = self.rules.limits.msgpack_depth;
         let strict = self.strict();
         let mut row = read_entry(&mut self.reader, depth, strict)?;
         (row.binary, row.arch) = (binary, arch);
@@ -270,7 +270,7 @@ impl<T: Tables> Walk<'_, '_, T> {
         self.kernels(u64::from(count))?;
         self.layout.blobs = self.reader.position() as u32;
         self.layout.counts.blobs = count;
-        let depth = self.rules.limits.msgpack_depth.saturating_sub(3);
+        let depth = self.rules.limits.msgpack_depth;
         for ordinal in 0..count {
             let at = self.reader.offset();
             let blob = read_blob(&mut self.reader, depth, strict)?;
@@ -383,7 +383,23 @@ pub(crate) fn check_blob(blob: Blob, ordinal: u32, total: u64, at: u64) -> Resul
     Err(kpack(Fault::BlobRange { ordinal, start, size, total }, at))
 }
 
-/// Reads an entry's map; `depth` is the nesting that its metadata may have.
+/// Containers that an entry's fields stand in: the root, `toc`, the binary, the entry.
+const ENTRY_DEPTH: u8 = 4;
+/// Containers that a blob's fields stand in: the root, `blobs`, the blob.
+const BLOB_DEPTH: u8 = 3;
+
+/// Passes over a value that stands inside `used` containers, of which `cap` may be nested.
+fn skip_at(reader: &mut Reader<'_>, cap: u8, used: u8) -> Result<(), Error> {
+    reader.skip(cap.saturating_sub(used)).map_err(|mut error| {
+        if let ErrorKind::Limit { cap: Cap::MsgpackDepth, value, limit } = &mut error.kind {
+            *value += u64::from(used);
+            *limit += u64::from(used);
+        }
+        error
+    })
+}
+
+/// Reads an entry's map; `depth` caps the nesting of the whole TOC.
 pub(crate) fn read_entry(
     reader: &mut Reader<'_>,
     depth: u8,
@@ -423,7 +439,7 @@ fn read_any_entry(reader: &mut Reader<'_>, depth: u8, strict: bool) -> Result<En
             b"original_size" => Field::OriginalSize,
             b"metadata" => Field::Metadata,
             _ => {
-                reader.skip(depth)?;
+                skip_at(reader, depth, ENTRY_DEPTH)?;
                 continue;
             }
         };
@@ -454,7 +470,7 @@ fn metadata(reader: &mut Reader<'_>, depth: u8) -> Result<Span, Error> {
     // Looked at for its type alone; the skip reads it again with its elements.
     let mut head = *reader;
     head.map()?;
-    reader.skip(depth)?;
+    skip_at(reader, depth, ENTRY_DEPTH)?;
     let len = reader.position() - before;
     Ok(Span::ending(reader.position(), &rest[..len]))
 }
@@ -479,7 +495,7 @@ pub(crate) fn read_blob(reader: &mut Reader<'_>, depth: u8, strict: bool) -> Res
             b"offset" => Field::Offset,
             b"size" => Field::Size,
             _ => {
-                reader.skip(depth)?;
+                skip_at(reader, depth, BLOB_DEPTH)?;
                 continue;
             }
         };
