@@ -1,0 +1,46 @@
+//! The `rocload` command.
+//!
+//! One file a subcommand: [`kpack`] has those about archives, [`demo`] shows them at work on
+//! archives that are built in. What they share: [`ui`] (output, colour, exit status),
+//! [`failure`] (errors for people and programs), [`text`] (sizes, counts and tables).
+#![forbid(unsafe_code)]
+// A command always has the standard library: there is nothing to import from elsewhere.
+#![allow(clippy::std_instead_of_core, clippy::std_instead_of_alloc)]
+
+#[cfg(unix)]
+mod cli;
+#[cfg(unix)]
+mod completions;
+#[cfg(unix)]
+mod demo;
+#[cfg(unix)]
+mod failure;
+#[cfg(unix)]
+mod filter;
+#[cfg(unix)]
+mod interrupt;
+#[cfg(unix)]
+mod json;
+#[cfg(unix)]
+mod kpack;
+#[cfg(unix)]
+mod place;
+#[cfg(unix)]
+mod progress;
+#[cfg(unix)]
+mod suggest;
+#[cfg(unix)]
+mod text;
+#[cfg(unix)]
+mod ui;
+
+#[cfg(unix)]
+fn main() -> std::process::ExitCode {
+    cli::main()
+}
+
+#[cfg(not(unix))]
+fn main() -> std::process::ExitCode {
+    eprintln!("rocload: this command needs a unix system");
+    std::process::ExitCode::FAILURE
+}

@@ -1,0 +1,101 @@
+//! The built command, run as a user runs it.
+#![allow(clippy::std_instead_of_core, clippy::std_instead_of_alloc)]
+
+mod demo;
+mod errors;
+mod extract;
+mod list;
+mod resources;
+mod shell;
+mod verify;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use rocload_fixtures::{Fixture, fixtures_dir, good_archives};
+use serde_json::Value;
+
+/// The command under test.
+const ROCLOAD: &str = env!("CARGO_BIN_EXE_rocload");
+
+/// What a run left.
+#[derive(Debug)]
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        let text = |bytes| String::from_utf8(bytes).expect("the command writes UTF-8");
+        Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Ran {
+    /// It went well and said nothing on standard error.
+    #[track_caller]
+    fn fine(self) -> Ran {
+        assert_eq!((self.code, &*self.err), (Some(0), ""), "{self:?}");
+        self
+    }
+
+    /// It ended with `code` and one error line, without hints, that contains `text`.
+    #[track_caller]
+    fn failed(self, code: i32, text: &str) -> Ran {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        let errors: Vec<&str> =
+            self.err.lines().filter(|line| !line.starts_with("hint: ")).collect();
+        let [line] = errors[..] else { panic!("one line is wanted: {self:?}") };
+        assert!(line.starts_with("rocload: ") && line.contains(text), "{line}");
+        self
+    }
+
+    /// The one JSON value that was printed.
+    #[track_caller]
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The JSON values that were printed, one a line.
+    #[track_caller]
+    fn json_lines(&self) -> Vec<Value> {
+        self.out
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON on each line"))
+            .collect()
+    }
+}
+
+/// `rocload`, without a terminal and without the environment's wishes about colour.
+fn command() -> Command {
+    let mut command = Command::new(ROCLOAD);
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs `rocload` with these arguments.
+fn rocload<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Ran {
+    command().args(args).output().expect("the command runs").into()
+}
+
+/// Runs `rocload kpack` with words, and then a path.
+fn kpack(words: &str, path: &Path) -> Ran {
+    let words = words.split_whitespace().map(OsStr::new);
+    rocload([OsStr::new("kpack")].into_iter().chain(words).chain([path.as_os_str()]))
+}
+
+/// The sound archive of this name.
+fn good(name: &str) -> Fixture {
+    good_archives().find(|archive| archive.name() == name).expect("there is such a fixture")
+}
+
+/// One of the demonstration archives.
+fn demo(scheme: &str) -> PathBuf {
+    fixtures_dir().join(format!("kpack/demo_{scheme}.kpack"))
+}

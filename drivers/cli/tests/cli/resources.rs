@@ -1,0 +1,165 @@
+//! Memory, interruption, and a file system that runs full.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rocload_fixtures::kpack::Scheme;
+use rocload_fixtures::large::Large;
+use rocload_fixtures::{bad_archives, good_archives};
+
+use super::{ROCLOAD, Ran, demo};
+
+/// `rocload` by a shell that first says `limit`.
+fn limited(limit: &str, args: &[&str], path: &Path) -> Ran {
+    let script = format!("{limit} && exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, ROCLOAD]).args(args).arg(path).stdin(Stdio::null());
+    command.output().unwrap().into()
+}
+
+/// Data and stacks of the process, in KiB: with 8 MiB for the program itself less than 64 MiB.
+const MEMORY: &str = "ulimit -d 57344";
+
+#[test]
+fn broken_archives_take_less_than_64_mib() {
+    // The limit is a limit: the same does not do for 200 MiB.
+    let hungry = Command::new("sh")
+        .args([
+            "-c",
+            &format!("{MEMORY} && exec head -c 200000000 /dev/zero | tail -c 199999999 >/dev/null"),
+        ])
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(!hungry.success(), "ulimit -d does not work here");
+    for archive in bad_archives() {
+        let ran = limited(MEMORY, &["kpack", "verify"], &archive.file()).failed(3, &archive.path);
+        assert!(!ran.err.contains("no memory"), "{ran:?}");
+    }
+}
+
+#[test]
+fn sound_archives_take_less_than_64_mib() {
+    for archive in good_archives() {
+        limited(MEMORY, &["kpack", "verify", "--threads", "2"], &archive.file()).fine();
+    }
+}
+
+/// A file system that runs full, by way of a limit on the size of files: SIGXFSZ is ignored, so
+/// that writing fails.
+#[test]
+fn what_cannot_be_written_whole_is_not_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    // Blocks of 512 bytes: the kernels of gfx906 and gfx1030 fit, two others do not.
+    let args = ["kpack", "extract", "--all", "-d", out.to_str().unwrap()];
+    let ran = limited("trap '' XFSZ && ulimit -f 6", &args, &demo("zstd"));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains(": writing: file too large"), "{ran:?}");
+    let mut left = Vec::new();
+    walk(&out, &mut |path| left.push(path.to_path_buf()));
+    assert!(!left.is_empty() && left.len() < 8, "{left:?}");
+    for path in left {
+        assert_eq!(path.extension().unwrap(), "hsaco", "no unfinished file: {}", path.display());
+        let bytes = fs::read(&path).unwrap();
+        assert!(bytes.starts_with(b"\x7fELF") && bytes.len() <= 6 * 512);
+    }
+    // And the rest comes once there is room.
+    let args: Vec<&str> = args.into_iter().chain(["--json"]).collect();
+    let report = limited("true", &args, &demo("zstd")).fine().json();
+    assert_eq!(report["files"].as_array().unwrap().len(), 8);
+}
+
+fn walk(dir: &Path, found: &mut dyn FnMut(&Path)) {
+    for entry in fs::read_dir(dir).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { walk(&path, found) } else { found(&path) }
+    }
+}
+
+/// The signal is ignored in this process, and so it would be in the command.
+fn ignores(signal: u32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    u64::from_str_radix(mask, 16).unwrap() >> (signal - 1) & 1 != 0
+}
+
+fn send(signal: &str, child: &Child) {
+    let kill = format!("kill -{signal} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
+
+fn wait_until(what: &str, mut reached: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(120);
+    while !reached() {
+        assert!(Instant::now() < end, "{what}: not within two minutes");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn an_interrupted_run_leaves_whole_files_and_can_be_repeated() {
+    let dir = tempfile::tempdir().unwrap();
+    let archive = dir.path().join("large.kpack");
+    let large = Large::new(20_000, 700, &["gfx1030", "gfx906"], Scheme::ZstdPerKernel);
+    large.write(&archive).unwrap();
+    for (number, signal, code) in [(2, "INT", 130), (15, "TERM", 143)] {
+        if ignores(number) {
+            eprintln!("{signal}: skipped: this process ignores it");
+            continue;
+        }
+        let out = dir.path().join(signal);
+        let mut child = Command::new(ROCLOAD)
+            .args(["kpack", "extract", "--all", "-d"])
+            .args([&out, &archive])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Twenty thousand files take longer than one signal.
+        wait_until("a first file", || {
+            let mut some = false;
+            walk(&out, &mut |_| some = true);
+            some || child.try_wait().unwrap().is_some()
+        });
+        send(signal, &child);
+        let mut err = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{err}");
+        assert_eq!(err, if number == 2 { "rocload: interrupted\n" } else { "" });
+        let mut names = Vec::new();
+        walk(&out, &mut |path| names.push(path.to_path_buf()));
+        assert!(names.len() < 20_000);
+        assert!(names.iter().all(|name| name.extension().is_some_and(|suffix| suffix == "hsaco")));
+    }
+}
+
+#[test]
+fn an_interrupted_wait_ends_too() {
+    // Nobody reads the pipe, so that opening it waits.
+    if ignores(2) {
+        eprintln!("an_interrupted_wait_ends_too: skipped: this process ignores the signal");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut child = Command::new(ROCLOAD)
+        .args(["kpack", "extract", "--binary", "lib/libdemo.so#0", "--arch", "gfx906", "-o"])
+        .args([&pipe, &demo("zstd")])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    wait_until("the handlers", || {
+        let status = fs::read_to_string(&status).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
+    });
+    send("INT", &child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
