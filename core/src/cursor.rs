@@ -82,6 +82,12 @@ impl<'a> Cursor<'a> {
         self.error(ErrorKind::Truncated { need: need as u64, have: self.rest().len() as u64 })
     }
 
+    /// Passes over `n` bytes that [`rest`](Self::rest) has shown to be there.
+    #[inline]
+    pub(crate) const fn pass(&mut self, n: usize) {
+        self.pos += n;
+    }
+
     /// The next `n` bytes.
     ///
     /// # Errors

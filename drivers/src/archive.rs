@@ -22,7 +22,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rocload_core::kpack::{Entry, Open, OwnedIndex, OwnedToc, Record, Strictness, TargetId};
+use rocload_core::kpack::{
+    Entry, HEADER_LEN, Open, OwnedIndex, OwnedToc, Record, Strictness, TargetId,
+};
 use rocload_core::{Limits, Machine, Need};
 
 use crate::decoder::{Decoder, Decoders};
@@ -56,8 +58,6 @@ pub struct Archive<R = FileAt> {
 
 const OPENING: &str = "opening the archive";
 const READING_TOC: &str = "reading the table of contents";
-/// The largest piece that the TOC is read in, in bytes: small enough to stay in a core's cache.
-const PIECE: usize = 256 << 10;
 
 impl Archive<FileAt> {
     /// Opens the archive at `path`, strictly and with the default limits.
@@ -221,16 +221,14 @@ impl<R: ReadAt> Archive<R> {
         Err(failed(self.missing(binary)))
     }
 
+    #[cold]
     fn missing(&self, binary: &[u8]) -> ErrorKind {
-        let toc = self.toc.toc();
-        let of_binary = toc.entries().filter(|record| record.binary == binary);
-        let mut available: Vec<String> =
-            of_binary.map(|record| String::from_utf8_lossy(record.arch).into_owned()).collect();
-        if available.is_empty() {
+        let arches = self.toc.arches_of(binary);
+        if arches.is_empty() {
             return ErrorKind::NoBinary;
         }
-        available.sort_unstable();
-        ErrorKind::NoArch { available }
+        let text = |arch: &&[u8]| String::from_utf8_lossy(arch).into_owned();
+        ErrorKind::NoArch { available: arches.iter().map(text).collect() }
     }
 
     /// Adds to an entry where its frame is, if that is known.
@@ -331,12 +329,18 @@ fn read_toc<R: ReadAt>(source: &R, options: &Options) -> Result<OwnedToc, Error>
     let total = source.total().map_err(io)?;
     let Options { limits, strictness } = *options;
     let mut open = Open::new(total, limits, strictness, Vec::new(), OwnedIndex::default());
-    let mut buffer = Vec::new();
-    while let Need::At { offset, min, hint } = open.need() {
-        let wanted = usize::try_from(hint).unwrap_or(PIECE).min(PIECE).max(min);
-        buffer.resize(wanted, 0);
-        let got = source.read_full_at(&mut buffer, offset).map_err(io)?;
-        let result = match open.step(offset, &buffer[..got]) {
+    let mut header = [0; HEADER_LEN];
+    while let Need::At { offset, min, .. } = open.need() {
+        // The table is read to where it stays; the header has no such place.
+        let room = open.room();
+        let (got, step) = if room.is_empty() {
+            let got = source.read_full_at(&mut header, offset).map_err(io)?;
+            (got, open.step(offset, &header[..got]))
+        } else {
+            let got = source.read_full_at(room, offset).map_err(io)?;
+            (got, open.filled(got))
+        };
+        let result = match step {
             Ok(step) if step.consumed == 0 && got < min.max(1) => open.end().map(|_| ()),
             Ok(_) => Ok(()),
             Err(error) => Err(error),

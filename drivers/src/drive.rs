@@ -2,8 +2,8 @@
 //!
 //! A driver owns no loop of its own: [`Window`] holds bytes and knows where they stand, steps the
 //! machine over them and says what to read next; [`read_at`] asks a [`ReadAt`](crate::file::ReadAt)
-//! for it, [`stream`] a [`std::io::Read`], and the same names in [`crate::tokio`] do so without
-//! blocking. So all of them give the same items.
+//! for it, [`stream`] a [`std::io::Read`], and the same names in the module `tokio` (feature
+//! `tokio`) do so without blocking. So all of them give the same items.
 //!
 //! ```text
 //!   machine.need() --> in the window? --yes--> machine.step --> see(item) --> Break: stop here

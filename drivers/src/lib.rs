@@ -25,7 +25,7 @@
 pub mod archive;
 #[cfg(feature = "blocking")]
 pub mod decoder;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod drive;
 #[cfg(feature = "blocking")]
 pub mod error;

@@ -1,13 +1,14 @@
 //! Finding an entry by hash, in rows that are owned or lent.
 //!
-//! The rows are filled during the one walk over the TOC; then the binaries' names are hashed
-//! to find duplicates, and the same slots are used again for the entries. A slot holds part of
-//! the hash and a row's number, so that a probe rarely looks at a row in vain.
+//! The rows are filled during the one walk over the TOC; then the binaries' names are entered
+//! into a hash table, which shows those that stand twice. A lookup goes from a slot straight to
+//! the TOC's bytes, where a binary's few architectures follow its name; rows are there for
+//! enumeration, and for a search by halving where the architectures are many.
 //!
 //! Names are hostile: they may be chosen to collide. An insertion that would have to probe too
-//! far turns the slots into a sorted array of row numbers instead, searched by halving; so the
+//! far turns the slots into a sorted array of positions instead, searched by halving; so the
 //! index is built in n log n comparisons whatever the names are. The same form is used where
-//! the caller lends fewer than two slots a row.
+//! the caller lends fewer than two slots a binary.
 //!
 //! ```
 //! use rocload_core::Limits;
@@ -27,18 +28,18 @@
 //! # Ok::<(), rocload_core::Error>(())
 //! ```
 
-use core::cmp::Ordering;
 use core::ops::Range;
 
-use super::rows::{Lent, Rows, Slot, Span};
-use super::toc::{Entry, Toc};
+use super::rows::{Lent, Rows, Slot};
+use super::slots::{self, Inserted};
+use super::toc::{Entry, Record, Toc};
 use super::walk::{self, Rules, Tables, kpack};
 use super::{BinaryRow, Blob, EntryRow, Fault, Repeated, Scheme, Strictness};
 use crate::error::{Error, ErrorKind, Full};
 use crate::limits::Limits;
 
-/// How far from its place a row may stand before the slots are sorted instead.
-const FARTHEST: usize = 128;
+/// Entries of one binary, each with each, are compared up to this number; more are sorted.
+const FEW: usize = 16;
 
 /// The rows of a TOC and the slots that find them, in memory of four kinds.
 #[derive(Debug, Clone, Default)]
@@ -64,8 +65,8 @@ pub struct LentIndex<'a, 't> {
 
 impl<'t> LentRows<'t> {
     /// Lends memory for the rows: one element a binary, an entry and a blob (scheme none), and
-    /// two slots for each binary or entry, whichever are more. One slot each is enough, and
-    /// finds by halving. [`Toc::counts`] tells the numbers.
+    /// two slots a binary. One slot each is enough, and finds by halving. [`Toc::counts`] tells
+    /// the numbers.
     pub const fn lend(
         binaries: &'t mut [BinaryRow],
         entries: &'t mut [EntryRow],
@@ -153,15 +154,16 @@ where
         self.binaries.complete().map_err(full)?;
         self.entries.complete().map_err(full)?;
         self.blobs.complete().map_err(full)?;
-        let rows = self.binaries.rows().len().max(self.entries.rows().len());
-        self.slots.fill(rows.saturating_mul(2));
-        if self.slots.rows().len() < rows {
-            return Err(full(Full { need: rows as u64 }));
+        let binaries = self.binaries.rows().len();
+        self.slots.fill(binaries.saturating_mul(2));
+        if self.slots.rows().len() < binaries {
+            return Err(full(Full { need: binaries as u64 }));
         }
+        // In this order: the last one moves entries.
         self.check_sizes(toc)?;
         self.dead = 0;
         self.enter_binaries(toc)?;
-        self.enter_entries(toc)
+        self.check_arches(toc)
     }
 }
 
@@ -178,180 +180,213 @@ where
             return Ok(());
         }
         for row in self.entries.rows() {
-            if let Some(blob) = self.blobs.rows().get(row.ordinal as usize) {
-                let declared = row.has_size.then_some(row.original_size);
-                let at = toc.base.saturating_add(u64::from(row.arch.start));
-                toc.check_size(declared, blob.size, at)?;
+            let Record { ordinal, original_size, at, .. } = toc.record_at(&[], row.at);
+            if let Some(blob) = self.blobs.rows().get(ordinal as usize) {
+                toc.check_size(original_size, blob.size, at)?;
             }
         }
         Ok(())
     }
 
-    /// Hashes the binaries' names to find those that stand twice.
+    /// Enters the binaries' names, and finds those that stand twice.
     fn enter_binaries(&mut self, toc: &Toc<'_>) -> Result<(), Error> {
         let count = self.binaries.rows().len();
-        let mut hashed = self.slots.rows().len() >= count.saturating_mul(2);
+        self.sorted = self.slots.rows().len() < count.saturating_mul(2);
         for id in 0..count {
-            let span = self.binaries.rows()[id].name;
-            let name = span.of(toc.bytes);
-            let hash = hash(name, 0);
-            self.binaries.rows_mut()[id].hash = hash;
-            if !hashed {
-                continue;
-            }
-            let rows = self.binaries.rows();
-            let same = |other: u32| rows[other as usize].name.of(toc.bytes) == name;
-            match insert(self.slots.rows_mut(), hash, id as u32, same) {
-                Inserted::New => {}
-                Inserted::Before(earlier) => self.duplicate_binary(toc, earlier, span)?,
-                Inserted::TooFar => hashed = false,
-            }
-        }
-        if hashed { Ok(()) } else { self.sort_binaries(toc) }
-    }
-
-    /// The fallback: row numbers sorted by name show equal names side by side.
-    fn sort_binaries(&mut self, toc: &Toc<'_>) -> Result<(), Error> {
-        let count = self.binaries.rows().len();
-        let rows = self.binaries.rows();
-        let name = |id: u32| rows[id as usize].name.of(toc.bytes);
-        sort(self.slots.rows_mut(), count, |a, b| name(a).cmp(name(b)));
-        for at in 1..count {
-            let (a, b) = (self.slots.rows()[at - 1].0 as u32, self.slots.rows()[at].0 as u32);
-            let rows = self.binaries.rows();
-            let (earlier, later) = (rows[a as usize].name, rows[b as usize].name);
-            if earlier.of(toc.bytes) == later.of(toc.bytes) {
-                self.duplicate_binary(toc, a, later)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A binary stands again at `later`: an error, or the earlier one and its entries die.
-    fn duplicate_binary(&mut self, toc: &Toc<'_>, earlier: u32, later: Span) -> Result<(), Error> {
-        if toc.strictness == Strictness::Strict {
-            let at = toc.base.saturating_add(u64::from(later.start));
-            return Err(kpack(Fault::Duplicate(Repeated::Binary), at));
-        }
-        let row = &mut self.binaries.rows_mut()[earlier as usize];
-        row.dead = true;
-        let range = row.first as usize..(row.first + row.count) as usize;
-        for entry in self.entries.rows_mut()[range].iter_mut().filter(|entry| !entry.dead) {
-            entry.dead = true;
-            self.dead += 1;
-        }
-        Ok(())
-    }
-
-    fn enter_entries(&mut self, toc: &Toc<'_>) -> Result<(), Error> {
-        let count = self.entries.rows().len();
-        let slots = self.slots.rows().len();
-        self.slots.fill(slots);
-        self.sorted = slots < count.saturating_mul(2);
-        for binary in 0..self.binaries.rows().len() {
-            let BinaryRow { hash: seed, first, count, dead, .. } = self.binaries.rows()[binary];
             if self.sorted {
                 break;
             }
-            if !dead {
-                self.enter_arches(toc, seed, first..first + count)?;
+            let at = self.binaries.rows()[id].at;
+            let name = toc.name_at(at);
+            match slots::insert(self.slots.rows_mut(), name, at, |other| toc.name_at(other)) {
+                Inserted::New => {}
+                Inserted::Before(earlier) => self.duplicate_binary(toc, earlier, at)?,
+                Inserted::TooFar => self.sorted = true,
             }
         }
-        if self.sorted { self.sort_entries(toc) } else { Ok(()) }
+        if self.sorted { self.sort_binaries(toc) } else { Ok(()) }
     }
 
-    /// Enters the entries of one binary, whose name hashes to `seed`.
-    fn enter_arches(&mut self, toc: &Toc<'_>, seed: u64, ids: Range<u32>) -> Result<(), Error> {
-        for id in ids {
-            let EntryRow { binary, arch: span, .. } = self.entries.rows()[id as usize];
-            let arch = span.of(toc.bytes);
-            let rows = self.entries.rows();
-            let same = |other: u32| {
-                let other = &rows[other as usize];
-                other.binary == binary && other.arch.of(toc.bytes) == arch
+    /// The fallback: positions sorted by name, so that equal names stand side by side.
+    fn sort_binaries(&mut self, toc: &Toc<'_>) -> Result<(), Error> {
+        let rows = self.binaries.rows();
+        let count = rows.len();
+        let name = |slot: Slot| toc.name_at(slot.0 as u32);
+        let slots = &mut self.slots.rows_mut()[..count];
+        for (row, slot) in rows.iter().zip(&mut *slots) {
+            *slot = Slot(u64::from(row.at));
+        }
+        slots.sort_unstable_by(|&a, &b| name(a).cmp(name(b)).then_with(|| a.0.cmp(&b.0)));
+        if toc.strictness == Strictness::Strict {
+            // The first in the TOC, as the table would have found it.
+            let pairs = slots.windows(2).filter(|pair| name(pair[0]) == name(pair[1]));
+            return match pairs.map(|pair| (pair[1].0, pair[0].0)).min() {
+                Some((later, earlier)) => self.duplicate_binary(toc, earlier as u32, later as u32),
+                None => Ok(()),
             };
-            match insert(self.slots.rows_mut(), hash(arch, seed), id, same) {
-                Inserted::New => {}
-                Inserted::Before(earlier) => self.duplicate_arch(toc, earlier, span)?,
-                Inserted::TooFar => {
-                    self.sorted = true;
+        }
+        for at in 1..count {
+            let (earlier, later) = (self.slots.rows()[at - 1], self.slots.rows()[at]);
+            if name(earlier) == name(later) {
+                self.duplicate_binary(toc, earlier.0 as u32, later.0 as u32)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A binary stands again at `later`: an error, or the one at `earlier` and its entries die.
+    #[cold]
+    fn duplicate_binary(&mut self, toc: &Toc<'_>, earlier: u32, later: u32) -> Result<(), Error> {
+        if toc.strictness == Strictness::Strict {
+            let fault = Fault::Duplicate(Repeated::Binary);
+            return Err(kpack(fault, toc.name_offset(later)));
+        }
+        if let Some(id) = self.number(earlier)
+            && !self.binaries.rows()[id].is_dead()
+        {
+            let run = self.run(id);
+            self.dead += run.len() as u32;
+            self.entries.rows_mut()[run].iter_mut().for_each(EntryRow::kill);
+            self.binaries.rows_mut()[id].kill();
+        }
+        Ok(())
+    }
+
+    /// The number of the binary whose name stands at `at`. Rows stand in the TOC's order.
+    fn number(&self, at: u32) -> Option<usize> {
+        self.binaries.rows().binary_search_by_key(&at, |row| row.at).ok()
+    }
+
+    /// The numbers of a binary's entries.
+    #[inline]
+    pub(crate) fn run(&self, binary: usize) -> Range<usize> {
+        let rows = self.binaries.rows();
+        let end = rows.get(binary + 1).map(|next| next.first() as usize);
+        rows[binary].first() as usize..end.unwrap_or(self.entries.rows().len())
+    }
+
+    /// Finds architectures that stand twice under one binary, and sorts long runs of entries.
+    fn check_arches(&mut self, toc: &Toc<'_>) -> Result<(), Error> {
+        for binary in 0..self.binaries.rows().len() {
+            let run = self.run(binary);
+            if run.len() > 1 && !self.binaries.rows()[binary].is_dead() {
+                self.check_run(toc, run)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_run(&mut self, toc: &Toc<'_>, run: Range<usize>) -> Result<(), Error> {
+        let arch = |row: &EntryRow| toc.name_at(row.at);
+        let rows = &mut self.entries.rows_mut()[run];
+        let mut again: Option<u32> = None;
+        let mut dead = 0;
+        let mut duplicate = |earlier: &mut EntryRow, later: EntryRow| {
+            again = Some(again.map_or(later.at, |at| at.min(later.at)));
+            earlier.kill();
+            dead += 1;
+        };
+        if rows.len() > FEW {
+            rows.sort_unstable_by(|a, b| arch(a).cmp(arch(b)).then_with(|| a.at.cmp(&b.at)));
+            for at in 1..rows.len() {
+                let later = rows[at];
+                if arch(&rows[at - 1]) == arch(&later) {
+                    duplicate(&mut rows[at - 1], later);
+                }
+            }
+        } else {
+            for at in 1..rows.len() {
+                let later = rows[at];
+                let mut before = rows[..at].iter_mut();
+                let same = before.find(|row| !row.is_dead() && arch(row) == arch(&later));
+                if let Some(earlier) = same {
+                    duplicate(earlier, later);
+                }
+            }
+        }
+        self.dead += dead;
+        match again {
+            Some(at) if toc.strictness == Strictness::Strict => {
+                Err(kpack(Fault::Duplicate(Repeated::Arch), toc.name_offset(at)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the binary with this name stands; of equal names the last one.
+    #[inline]
+    fn find_binary(&self, toc: &Toc<'_>, name: &[u8]) -> Option<u32> {
+        let slots = self.slots.rows();
+        if self.sorted {
+            let slots = &slots[..self.binaries.rows().len()];
+            let name_of = |slot: &Slot| toc.name_at(slot.0 as u32);
+            let end = slots.partition_point(|slot| name_of(slot) <= name);
+            let last = slots[..end].last().filter(|slot| name_of(slot) == name)?;
+            return Some(last.0 as u32);
+        }
+        slots::find(slots, name, |at| toc.name_at(at))
+    }
+
+    /// The record of this architecture under the binary at `at`; of equal names the last one.
+    #[inline]
+    fn find_arch<'a>(&self, toc: &Toc<'a>, at: u32, arch: &[u8]) -> Option<Record<'a>> {
+        let mut reader = toc.reader(at);
+        let binary = reader.str().ok()?;
+        let count = reader.map().ok()?;
+        if count as usize > FEW {
+            return self.search_arch(toc, at, arch);
+        }
+        // A few stand in as many cache lines as their rows would: they need no other search.
+        let mut last = None;
+        for _ in 0..count {
+            let at = reader.position() as u32;
+            if reader.str().ok()? == arch {
+                last = Some(at);
+                if toc.strictness == Strictness::Strict {
                     break;
                 }
             }
+            toc.pass_entry(&mut reader)?;
         }
-        Ok(())
+        last.map(|at| toc.record_at(binary, at))
     }
 
-    /// An architecture stands again under the same binary: an error, or the earlier one dies.
-    fn duplicate_arch(&mut self, toc: &Toc<'_>, earlier: u32, later: Span) -> Result<(), Error> {
-        if toc.strictness == Strictness::Strict {
-            let at = toc.base.saturating_add(u64::from(later.start));
-            return Err(kpack(Fault::Duplicate(Repeated::Arch), at));
-        }
-        self.entries.rows_mut()[earlier as usize].dead = true;
-        self.dead += 1;
-        Ok(())
-    }
-
-    /// The fallback: row numbers sorted by name, the last of equal ones alive.
-    fn sort_entries(&mut self, toc: &Toc<'_>) -> Result<(), Error> {
-        let count = self.entries.rows().len();
-        let entries = self.entries.rows();
-        let key = |id: u32| row_key(&entries[id as usize], toc.bytes);
-        sort(self.slots.rows_mut(), count, |a, b| key(a).cmp(&key(b)));
-        for at in 1..count {
-            let (a, b) = (self.slots.rows()[at - 1].0 as u32, self.slots.rows()[at].0 as u32);
-            let (earlier, later) =
-                (self.entries.rows()[a as usize], self.entries.rows()[b as usize]);
-            let same = row_key(&earlier, toc.bytes) == row_key(&later, toc.bytes);
-            if same && !earlier.dead && !later.dead {
-                self.duplicate_arch(toc, a, later.arch)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The row of exactly this binary and architecture.
-    fn find_row(&self, toc: &Toc<'_>, binary: &[u8], arch: &[u8]) -> Option<&EntryRow> {
-        let (entries, slots) = (self.entries.rows(), self.slots.rows());
-        if self.sorted {
-            let slots = &slots[..entries.len()];
-            let wanted = (binary, arch);
-            let start = slots.partition_point(|slot| {
-                row_key(&entries[slot.0 as u32 as usize], toc.bytes) < wanted
-            });
-            return slots[start..]
-                .iter()
-                .map(|slot| &entries[slot.0 as u32 as usize])
-                .take_while(|row| row_key(row, toc.bytes) == wanted)
-                .find(|row| !row.dead);
-        }
-        let hash = hash(arch, hash(binary, 0));
-        let mut at = place(hash, slots.len())?;
-        for _ in 0..=FARTHEST {
-            let slot = slots[at].0;
-            if slot == 0 {
-                return None;
-            }
-            if slot >> 32 == hash & TAG {
-                let row = &entries[(slot as u32 - 1) as usize];
-                if row_key(row, toc.bytes) == (binary, arch) {
-                    return Some(row);
-                }
-            }
-            at = if at + 1 == slots.len() { 0 } else { at + 1 };
-        }
-        None
+    /// The same in a long run, which is sorted.
+    #[inline(never)]
+    fn search_arch<'a>(&self, toc: &Toc<'a>, at: u32, arch: &[u8]) -> Option<Record<'a>> {
+        let run = self.entries.rows().get(self.run(self.number(at)?))?;
+        let arch_of = |row: &EntryRow| toc.name_at(row.at);
+        let end = run.partition_point(|row| arch_of(row) <= arch);
+        let row = run[..end].last().filter(|row| arch_of(row) == arch)?;
+        Some(toc.record_at(toc.name_at(at), row.at))
     }
 
     /// The entry of exactly this binary and architecture.
+    #[inline]
     pub(crate) fn find<'a>(
         &self,
         toc: &Toc<'a>,
         binary: &[u8],
         arch: &[u8],
     ) -> Result<Option<Entry<'a>>, Error> {
-        self.find_row(toc, binary, arch).map(|row| self.entry(toc, row)).transpose()
+        let at = self.find_binary(toc, binary);
+        match at.and_then(|at| self.find_arch(toc, at, arch)) {
+            Some(record) => self.locate(toc, &record).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The architectures of a binary, in no particular order; none when there is no such one.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn arches_of<'a>(
+        &self,
+        toc: &Toc<'a>,
+        binary: &[u8],
+    ) -> impl Iterator<Item = &'a [u8]> {
+        let number = self.find_binary(toc, binary).and_then(|at| self.number(at));
+        let run = number.map(|number| self.run(number)).unwrap_or_default();
+        let rows = self.entries.rows().get(run).unwrap_or_default();
+        rows.iter().filter(|row| !row.is_dead()).map(|row| toc.name_at(row.at))
     }
 
     /// Entries that a later duplicate has replaced are not counted.
@@ -365,76 +400,24 @@ where
         (self.binaries.rows(), self.entries.rows())
     }
 
-    pub(crate) fn entry<'a>(&self, toc: &Toc<'a>, row: &EntryRow) -> Result<Entry<'a>, Error> {
-        let blob = self.blobs.rows().get(row.ordinal as usize).copied();
-        toc.entry(&toc.record(row), blob)
+    /// What a row stands for.
+    #[cfg(feature = "alloc")]
+    #[inline]
+    pub(crate) fn record<'a>(&self, toc: &Toc<'a>, row: EntryRow) -> Record<'a> {
+        let binary = self.binaries.rows().get(row.binary() as usize);
+        toc.record_at(binary.map_or(&[], |binary| toc.name_at(binary.at)), row.at)
+    }
+
+    /// Resolves where a record's kernel is stored, as [`Toc::locate`] does by a walk.
+    #[inline]
+    pub(crate) fn locate<'a>(
+        &self,
+        toc: &Toc<'a>,
+        record: &Record<'a>,
+    ) -> Result<Entry<'a>, Error> {
+        toc.entry(record, self.blobs.rows().get(record.ordinal as usize).copied())
     }
 }
 
-/// The names that a row is found by.
-fn row_key<'a>(row: &EntryRow, toc: &'a [u8]) -> (&'a [u8], &'a [u8]) {
-    (row.binary.of(toc), row.arch.of(toc))
-}
-
-enum Inserted {
-    New,
-    /// An equal row was there, which the new one has replaced in its slot.
-    Before(u32),
-    TooFar,
-}
-
-/// A slot keeps the low half of the hash above the row's number + 1; 0 is an empty slot.
-const TAG: u64 = u32::MAX as u64;
-
-fn place(hash: u64, slots: usize) -> Option<usize> {
-    // The high half, scaled to the number of slots: no power of two is asked for.
-    (slots > 0).then(|| ((u128::from(hash >> 32) * slots as u128) >> 32) as usize)
-}
-
-fn insert(slots: &mut [Slot], hash: u64, id: u32, same: impl Fn(u32) -> bool) -> Inserted {
-    let Some(mut at) = place(hash, slots.len()) else { return Inserted::TooFar };
-    let slot = (hash & TAG) << 32 | u64::from(id + 1);
-    for _ in 0..=FARTHEST {
-        let there = slots[at].0;
-        if there == 0 {
-            slots[at] = Slot(slot);
-            return Inserted::New;
-        }
-        let other = (there as u32).wrapping_sub(1);
-        if there >> 32 == hash & TAG && same(other) {
-            slots[at] = Slot(slot);
-            return Inserted::Before(other);
-        }
-        at = if at + 1 == slots.len() { 0 } else { at + 1 };
-    }
-    Inserted::TooFar
-}
-
-/// Writes 0..count into the slots and sorts them; equal ones stay in their order.
-fn sort(slots: &mut [Slot], count: usize, compare: impl Fn(u32, u32) -> Ordering) {
-    let slots = &mut slots[..count];
-    for (id, slot) in slots.iter_mut().enumerate() {
-        *slot = Slot(id as u64);
-    }
-    slots.sort_unstable_by(|a, b| {
-        compare(a.0 as u32, b.0 as u32).then_with(|| (a.0 as u32).cmp(&(b.0 as u32)))
-    });
-}
-
-/// Mixes eight bytes at a time by folded multiplication; `seed` chains two names.
-#[inline]
-fn hash(bytes: &[u8], seed: u64) -> u64 {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let fold = |a: u64, b: u64| {
-        let product = u128::from(a) * u128::from(b);
-        (product as u64) ^ (product >> 64) as u64
-    };
-    let (chunks, tail) = bytes.as_chunks::<8>();
-    let mut state = fold(seed ^ ODD, bytes.len() as u64 ^ 0xd6e8_feb8_6659_fd93);
-    for chunk in chunks {
-        state = fold(state ^ u64::from_le_bytes(*chunk), ODD);
-    }
-    let mut last = [0u8; 8];
-    last[..tail.len()].copy_from_slice(tail);
-    fold(state ^ u64::from_le_bytes(last), 0xa076_1d64_78bd_642f)
-}
+#[cfg(all(test, feature = "alloc"))]
+mod tests;

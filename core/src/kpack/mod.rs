@@ -41,6 +41,7 @@ mod open;
 #[cfg(feature = "alloc")]
 mod owned;
 mod rows;
+mod slots;
 pub mod target;
 mod toc;
 mod walk;

@@ -106,6 +106,31 @@ impl<S: Storage, T: Tables> Open<S, T> {
         }
     }
 
+    /// Where the bytes of the TOC from the offset in [`need`](Machine::need) on belong. A driver
+    /// may read straight into this room and tell it by [`filled`](Self::filled), instead of
+    /// offering the bytes to [`step`](Machine::step), which copies them there. Empty while no
+    /// bytes of the TOC are wanted.
+    pub fn room(&mut self) -> &mut [u8] {
+        match self.state {
+            State::Toc { have, len, .. } => &mut self.storage.slots_mut()[have..len],
+            _ => &mut [],
+        }
+    }
+
+    /// The first `n` bytes of [`room`](Self::room) have been written, or all of it if that is
+    /// shorter: what a step over them is.
+    ///
+    /// # Errors
+    /// Those of [`step`](Machine::step).
+    pub fn filled(&mut self, n: usize) -> Result<Step, Error> {
+        let step = match self.state {
+            State::Toc { header, have, len } => self.arrived(header, have, len, n.min(len - have)),
+            State::Failed(error, _) => Err(error),
+            State::Header | State::Done { .. } => Ok(Step::WAIT),
+        };
+        self.poison(step)
+    }
+
     /// Storage and rows, with the layout of the TOC that was read into them.
     #[cfg(feature = "alloc")]
     pub(crate) fn into_parts(self) -> Option<(S, T, Header, usize, Layout)> {
@@ -132,9 +157,6 @@ impl<S: Storage, T: Tables> Open<S, T> {
     }
 
     fn header(&mut self, input: &[u8]) -> Result<Step, Error> {
-        if self.total < HEADER_LEN as u64 {
-            return Err(self.truncated());
-        }
         if input.len() < HEADER_LEN {
             return Ok(Step::WAIT);
         }
@@ -164,6 +186,17 @@ impl<S: Storage, T: Tables> Open<S, T> {
         let taken = input.len().min(len - have);
         let slots = self.storage.slots_mut();
         slots[have..have + taken].copy_from_slice(&input[..taken]);
+        self.arrived(header, have, len, taken)
+    }
+
+    /// `taken` more bytes of the TOC are in the storage.
+    fn arrived(
+        &mut self,
+        header: Header,
+        have: usize,
+        len: usize,
+        taken: usize,
+    ) -> Result<Step, Error> {
         let have = have + taken;
         if have < len {
             self.state = State::Toc { header, have, len };
@@ -242,5 +275,53 @@ impl<S: Storage, T: Tables> Machine for Open<S, T> {
                 self.poison(Err(error))
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "alloc"))]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::kpack::EXAMPLE;
+
+    fn open() -> Open<Vec<u8>, ()> {
+        let total = EXAMPLE.len() as u64;
+        Open::new(total, Limits::default(), Strictness::Strict, Vec::new(), ())
+    }
+
+    #[test]
+    fn reading_into_the_room_is_a_step() {
+        let mut machine = open();
+        assert!(machine.room().is_empty(), "the header has no place to stay");
+        assert_eq!(machine.filled(3), Ok(Step::WAIT));
+        assert_eq!(machine.step(0, EXAMPLE), Ok(Step::item(HEADER_LEN)));
+        let mut pieces = 0;
+        while let Need::At { offset, hint, .. } = machine.need() {
+            let room = machine.room();
+            assert_eq!(room.len() as u64, hint);
+            let n = room.len().min(50);
+            room[..n].copy_from_slice(&EXAMPLE[offset as usize..][..n]);
+            // More than there is room for is no more than the room.
+            let told = if n < 50 { usize::MAX } else { n };
+            let step = machine.filled(told).expect("the example is sound");
+            assert_eq!((step.consumed, step.ready), (n, n < 50));
+            pieces += 1;
+        }
+        assert!(pieces > 2);
+        assert!(machine.room().is_empty());
+        assert_eq!(machine.filled(1), Ok(Step::WAIT));
+        assert_eq!(machine.toc().map(|toc| toc.counts().entries), Some(1));
+    }
+
+    #[test]
+    fn a_fault_found_by_it_poisons() {
+        let mut machine = open();
+        let _ = machine.step(0, EXAMPLE).expect("the header is sound");
+        machine.room().fill(0xc1);
+        let error = machine.filled(usize::MAX).expect_err("0xc1 begins nothing");
+        assert_eq!(machine.filled(0), Err(error));
+        assert_eq!(machine.step(0, EXAMPLE), Err(error));
+        assert_eq!(machine.need(), Need::Done);
     }
 }

@@ -50,6 +50,7 @@ impl OwnedToc {
     }
 
     /// The view of the TOC.
+    #[inline]
     pub fn toc(&self) -> Toc<'_> {
         Toc {
             bytes: &self.bytes,
@@ -74,6 +75,7 @@ impl OwnedToc {
     ///
     /// # Errors
     /// In compatible reading, what is wrong with that entry's blob.
+    #[inline]
     pub fn find(&self, binary: &[u8], arch: &[u8]) -> Result<Option<Entry<'_>>, Error> {
         self.index.find(&self.toc(), binary, arch)
     }
@@ -86,8 +88,9 @@ impl OwnedToc {
         if self.strictness == Strictness::Strict {
             let listed: BTreeSet<&[u8]> = arches.iter().copied().collect();
             let (_, rows) = self.index.rows();
-            let named: BTreeSet<&[u8]> = rows.iter().map(|row| row.arch.of(&self.bytes)).collect();
-            arches.extend(named.difference(&listed));
+            let named = rows.iter().map(|row| toc.name_at(row.at));
+            let others: BTreeSet<&[u8]> = named.filter(|arch| !listed.contains(arch)).collect();
+            arches.extend(others);
         }
         arches
     }
@@ -95,8 +98,8 @@ impl OwnedToc {
     /// The binaries' names, byte-sorted, each once; also those without an entry.
     pub fn binaries(&self) -> Vec<&[u8]> {
         let (rows, _) = self.index.rows();
-        let live = rows.iter().filter(|row| !row.dead);
-        let mut names: Vec<&[u8]> = live.map(|row| row.name.of(&self.bytes)).collect();
+        let live = rows.iter().filter(|row| !row.is_dead());
+        let mut names: Vec<&[u8]> = live.map(|row| self.toc().name_at(row.at)).collect();
         names.sort_unstable();
         names
     }
@@ -105,27 +108,40 @@ impl OwnedToc {
     /// [`arches`](Self::arches). Made anew at each call; feed its numbers to
     /// [`entry`](Self::entry).
     pub fn order(&self) -> Vec<u32> {
+        let toc = self.toc();
         let arches = self.arches();
-        let mut rank: BTreeMap<&[u8], u32> = BTreeMap::new();
+        let mut ranks: BTreeMap<&[u8], u32> = BTreeMap::new();
         for (at, arch) in arches.iter().enumerate() {
-            rank.entry(arch).or_insert(at as u32);
+            ranks.entry(arch).or_insert(at as u32);
         }
         let (binaries, entries) = self.index.rows();
-        let rank = |row: &EntryRow| {
-            let arch = row.arch.of(&self.bytes);
-            (rank.get(arch).copied().unwrap_or(u32::MAX), arch)
+        let live = |&id: &u32| !entries[id as usize].is_dead();
+        let rank = |&id: &u32| {
+            let arch = toc.name_at(entries[id as usize].at);
+            (ranks.get(arch).copied().unwrap_or(u32::MAX), arch)
         };
-        let mut order: Vec<(u32, u32)> = Vec::with_capacity(self.len());
-        let mut sorted: Vec<&BinaryRow> = binaries.iter().filter(|row| !row.dead).collect();
-        sorted.sort_unstable_by_key(|row| row.name.of(&self.bytes));
-        for binary in sorted {
-            let range = binary.first..binary.first + binary.count;
+        let mut named: Vec<(&[u8], u32)> =
+            binaries.iter().zip(0..).map(|(row, id)| (toc.name_at(row.at), id)).collect();
+        named.sort_unstable();
+        let mut order = Vec::with_capacity(self.len());
+        for (_, id) in named {
             let from = order.len();
-            let live = range.filter(|&id| !entries[id as usize].dead);
-            order.extend(live.map(|id| (id, rank(&entries[id as usize]).0)));
-            order[from..].sort_unstable_by_key(|&(id, at)| (at, rank(&entries[id as usize]).1));
+            let run = self.index.run(id as usize);
+            order.extend((run.start as u32..run.end as u32).filter(live));
+            if order.len() - from > 1 {
+                order[from..].sort_by_cached_key(rank);
+            }
         }
-        order.into_iter().map(|(id, _)| id).collect()
+        order
+    }
+
+    /// The architectures that a binary is there for, byte-sorted; none when there is no such
+    /// binary.
+    pub fn arches_of(&self, binary: &[u8]) -> Vec<&[u8]> {
+        let toc = self.toc();
+        let mut arches: Vec<&[u8]> = self.index.arches_of(&toc, binary).collect();
+        arches.sort_unstable();
+        arches
     }
 
     /// The entry with a number from [`order`](Self::order).
@@ -137,7 +153,8 @@ impl OwnedToc {
     /// When `id` is not such a number.
     pub fn entry(&self, id: u32) -> Result<Entry<'_>, Error> {
         let (_, entries) = self.index.rows();
-        self.index.entry(&self.toc(), &entries[id as usize])
+        let toc = self.toc();
+        self.index.locate(&toc, &self.index.record(&toc, entries[id as usize]))
     }
 
     /// As [`entry`](Self::entry), without resolving where it is stored: cannot fail.
@@ -146,7 +163,7 @@ impl OwnedToc {
     /// When `id` is not a number from [`order`](Self::order).
     pub fn record(&self, id: u32) -> Record<'_> {
         let (_, entries) = self.index.rows();
-        self.toc().record(&entries[id as usize])
+        self.index.record(&self.toc(), entries[id as usize])
     }
 }
 

@@ -1,6 +1,6 @@
 //! The rows that an index is made of, and the memory they stand in.
 //!
-//! A row names a piece of the TOC by [`Span`], so that rows are small, own nothing, and the
+//! A row names a piece of the TOC by its position, so that rows are small, own nothing, and the
 //! same code fills rows that a caller lends ([`Lent`]) and rows in a `Vec`.
 
 use crate::error::Full;
@@ -27,31 +27,62 @@ impl Span {
     }
 }
 
-/// A binary of the TOC and the run of entries that stands under it.
+/// A binary of the TOC: where it stands there, and the run of entries that is its own.
+///
+/// Rows hold positions and no values, which are read from the TOC's bytes when they are asked
+/// for: an index of small rows is made sooner and stays in a core's cache.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BinaryRow {
-    /// Hash of the name, kept from the search for duplicates for that of the entries.
-    pub(crate) hash: u64,
-    pub(crate) name: Span,
-    pub(crate) first: u32,
-    pub(crate) count: u32,
-    /// A later duplicate has taken its place (`Compat` alone).
-    pub(crate) dead: bool,
+    /// Where its name's head stands in the TOC.
+    pub(crate) at: u32,
+    /// The number of its first entry; the run ends where that of the next binary begins. The
+    /// top bit marks a row that a later duplicate has replaced (`Compat` alone): a TOC is
+    /// shorter than 4 GiB, so that neither binaries nor entries are ever so many.
+    first: u32,
 }
 
 /// One kernel of the TOC.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntryRow {
-    pub(crate) original_size: u64,
-    pub(crate) ordinal: u32,
-    /// The binary's name stands here again, to spare a lookup the way through its row.
-    pub(crate) binary: Span,
-    pub(crate) arch: Span,
-    /// `start` 0 stands for an absent value: byte 0 of a TOC is its map's head.
-    pub(crate) kind: Span,
-    pub(crate) metadata: Span,
-    pub(crate) has_size: bool,
-    pub(crate) dead: bool,
+    /// Where its architecture's head stands in the TOC; the entry's map follows that name.
+    pub(crate) at: u32,
+    /// The number of the binary that it stands under, and the mark of [`BinaryRow::first`].
+    binary: u32,
+}
+
+const DEAD: u32 = 1 << 31;
+
+impl BinaryRow {
+    pub(crate) const fn new(at: u32, first: u32) -> Self {
+        Self { at, first }
+    }
+    #[inline]
+    pub(crate) const fn first(self) -> u32 {
+        self.first & !DEAD
+    }
+    pub(crate) const fn is_dead(self) -> bool {
+        self.first & DEAD != 0
+    }
+    pub(crate) const fn kill(&mut self) {
+        self.first |= DEAD;
+    }
+}
+
+impl EntryRow {
+    pub(crate) const fn new(at: u32, binary: u32) -> Self {
+        Self { at, binary }
+    }
+    #[cfg(feature = "alloc")]
+    #[inline]
+    pub(crate) const fn binary(self) -> u32 {
+        self.binary & !DEAD
+    }
+    pub(crate) const fn is_dead(self) -> bool {
+        self.binary & DEAD != 0
+    }
+    pub(crate) const fn kill(&mut self) {
+        self.binary |= DEAD;
+    }
 }
 
 /// Where a kernel is stored under scheme none.

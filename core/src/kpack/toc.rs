@@ -5,8 +5,8 @@
 
 use super::rows::Span;
 use super::target::TargetId;
-use super::walk::{self, Rules, check_blob, kpack, read_blob, read_entry};
-use super::{Blob, EntryRow, Fault, Repeated, Scheme, Strictness};
+use super::walk::{self, Rules, Values, check_blob, kpack, read_blob, read_entry};
+use super::{Blob, Fault, Repeated, Scheme, Strictness};
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::msgpack::Reader;
@@ -306,6 +306,7 @@ impl<'a> Toc<'a> {
     }
 
     /// Puts a record and its blob together.
+    #[inline]
     pub(crate) fn entry(
         &self,
         record: &Record<'a>,
@@ -343,33 +344,60 @@ impl<'a> Toc<'a> {
         }
     }
 
-    /// The record that a row stands for.
-    pub(crate) fn record(&self, row: &EntryRow) -> Record<'a> {
-        Record {
-            binary: row.binary.of(self.bytes),
-            arch: row.arch.of(self.bytes),
-            kind: self.optional(row.kind),
-            ordinal: row.ordinal,
-            original_size: row.has_size.then_some(row.original_size),
-            metadata: self.optional(row.metadata),
-            at: self.base.saturating_add(u64::from(row.arch.start)),
-        }
+    /// The name whose head stands at `at`.
+    #[inline]
+    pub(crate) fn name_at(&self, at: u32) -> &'a [u8] {
+        self.reader(at).str().unwrap_or_default()
+    }
+
+    /// Absolute offset of the bytes of that name, behind their head.
+    pub(crate) fn name_offset(&self, at: u32) -> u64 {
+        let mut reader = self.reader(at);
+        let len = reader.str().unwrap_or_default().len() as u64;
+        reader.offset().saturating_sub(len)
+    }
+
+    /// The record of `binary` whose architecture's head stands at `at`.
+    #[inline]
+    pub(crate) fn record_at(&self, binary: &'a [u8], at: u32) -> Record<'a> {
+        // A row of a checked TOC leads to a record; one of other bytes to one of nothing.
+        self.read_record(&mut self.reader(at), binary).unwrap_or(Record {
+            binary,
+            arch: &[],
+            kind: None,
+            ordinal: u32::MAX,
+            original_size: None,
+            metadata: None,
+            at: self.base,
+        })
+    }
+
+    /// Passes over an entry's map; `None` cannot happen to a checked TOC.
+    #[inline]
+    pub(crate) fn pass_entry(&self, reader: &mut Reader<'a>) -> Option<()> {
+        read_entry(reader, u8::MAX, false).ok().map(|_| ())
     }
 
     /// One architecture and its entry; `None` cannot happen to a checked TOC.
-    fn read_record(&self, reader: &mut Reader<'a>, binary: &'a [u8]) -> Option<Record<'a>> {
+    #[inline]
+    pub(crate) fn read_record(
+        &self,
+        reader: &mut Reader<'a>,
+        binary: &'a [u8],
+    ) -> Option<Record<'a>> {
         let arch = reader.str().ok()?;
-        let span = Span::ending(reader.position(), arch);
-        let mut row = read_entry(reader, u8::MAX, false).ok()?;
-        row.arch = span;
-        Some(Record { binary, ..self.record(&row) })
+        let at = reader.offset().saturating_sub(arch.len() as u64);
+        let values = read_entry(reader, u8::MAX, false).ok()?;
+        let Values { kind, ordinal, original_size, metadata } = values;
+        Some(Record { binary, arch, kind, ordinal, original_size, metadata, at })
     }
 
     fn optional(&self, span: Span) -> Option<&'a [u8]> {
         (span.start != 0).then(|| span.of(self.bytes))
     }
 
-    fn reader(&self, start: u32) -> Reader<'a> {
+    #[inline]
+    pub(crate) fn reader(&self, start: u32) -> Reader<'a> {
         Reader::starting_at(self.bytes, self.base, start as usize)
     }
 }

@@ -4,12 +4,14 @@
 //! stand in any order, so what depends on two of them (the scheme and the entries, the entries
 //! and the blobs) is checked when the pass is over.
 
+use core::ops::Range;
+
 use super::rows::Span;
 use super::toc::{Counts, Layout, Toc};
 use super::{BinaryRow, Blob, EntryRow, Fault, Field, HEADER_LEN, Repeated, Scheme, Strictness};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{Cap, Limits};
-use crate::msgpack::Reader;
+use crate::msgpack::{Reader, front_uint};
 
 /// Receives the rows of a TOC in the order in which they stand there.
 pub trait Tables {
@@ -189,16 +191,16 @@ impl<T: Tables> Walk<'_, '_, T> {
         Ok(Span::ending(self.reader.position(), text))
     }
 
-    /// A name, which is capped in length.
-    fn name(&mut self) -> Result<Span, Error> {
+    /// Passes over a name, which is capped in length.
+    #[inline]
+    fn name(&mut self) -> Result<(), Error> {
         let at = self.reader.offset();
-        let name = self.text()?;
-        let limit = self.rules.limits.key_bytes;
-        if name.len > limit {
-            let (value, limit) = (u64::from(name.len), u64::from(limit));
+        let value = self.reader.str()?.len() as u64;
+        let limit = u64::from(self.rules.limits.key_bytes);
+        if value > limit {
             return Err(Error::new(ErrorKind::Limit { cap: Cap::KeyBytes, value, limit }, at));
         }
-        Ok(name)
+        Ok(())
     }
 
     /// Refuses a count of kernels beyond the cap, before any of them is read.
@@ -232,34 +234,35 @@ impl<T: Tables> Walk<'_, '_, T> {
         self.layout.counts.entries = 0;
         // A hostile count must not reserve more than the bytes left can mean.
         self.tables.expect((count as usize).min(self.reader.rest().len() / LEAST_BINARY));
-        for _ in 0..count {
-            let name = self.name()?;
+        for binary in 0..count {
+            let at = self.reader.position() as u32;
+            self.name()?;
             let entries = self.reader.map()?;
             let first = self.layout.counts.entries;
             self.kernels(u64::from(first) + u64::from(entries))?;
             self.layout.counts.entries += entries;
-            self.tables.binary(BinaryRow { name, first, count: entries, ..BinaryRow::default() });
+            self.tables.binary(BinaryRow::new(at, first));
             for _ in 0..entries {
-                let arch = self.name()?;
-                self.entry(name, arch)?;
+                let at = self.reader.position() as u32;
+                self.name()?;
+                self.entry()?;
+                self.tables.entry(EntryRow::new(at, binary));
             }
         }
         Ok(())
     }
 
-    fn entry(&mut self, binary: Span, arch: Span) -> Result<(), Error> {
+    fn entry(&mut self) -> Result<(), Error> {
         let at = self.reader.offset();
         let depth = self.rules.limits.msgpack_depth;
         let strict = self.strict();
-        let mut row = read_entry(&mut self.reader, depth, strict)?;
-        (row.binary, row.arch) = (binary, arch);
-        if !row.has_size && self.unsized_at.is_none() {
+        let values = read_entry(&mut self.reader, depth, strict)?;
+        if values.original_size.is_none() && self.unsized_at.is_none() {
             self.unsized_at = Some(at);
         }
-        if self.highest.is_none_or(|(ordinal, _)| row.ordinal > ordinal) {
-            self.highest = Some((row.ordinal, at));
+        if self.highest.is_none_or(|(ordinal, _)| values.ordinal > ordinal) {
+            self.highest = Some((values.ordinal, at));
         }
-        self.tables.entry(row);
         Ok(())
     }
 
@@ -399,37 +402,57 @@ fn skip_at(reader: &mut Reader<'_>, cap: u8, used: u8) -> Result<(), Error> {
     })
 }
 
-/// Reads an entry's map; `depth` caps the nesting of the whole TOC.
-pub(crate) fn read_entry(
-    reader: &mut Reader<'_>,
-    depth: u8,
-    strict: bool,
-) -> Result<EntryRow, Error> {
-    // Every writer known emits this shape: one comparison stands for five tokens.
-    const USUAL: &[u8] = b"\x83\xa4type\xa5hsaco\xa7ordinal";
-    const KIND_AT: usize = 7;
-    let mut ahead = *reader;
-    if ahead.accept(USUAL)
-        && let Ok(ordinal) = ahead.u32()
-        && ahead.accept(b"\xadoriginal_size")
-        && let Ok(original_size) = ahead.u64()
-    {
-        let kind = Span { start: (reader.position() + KIND_AT) as u32, len: 5 };
-        *reader = ahead;
-        return Ok(EntryRow {
-            original_size,
-            ordinal,
-            kind,
-            has_size: true,
-            ..EntryRow::default()
-        });
-    }
-    read_any_entry(reader, depth, strict)
+/// The values of an entry's map.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Values<'a> {
+    pub(crate) kind: Option<&'a [u8]>,
+    pub(crate) ordinal: u32,
+    pub(crate) original_size: Option<u64>,
+    pub(crate) metadata: Option<&'a [u8]>,
 }
 
-fn read_any_entry(reader: &mut Reader<'_>, depth: u8, strict: bool) -> Result<EntryRow, Error> {
+/// Reads an entry's map; `depth` caps the nesting of the whole TOC.
+#[inline]
+pub(crate) fn read_entry<'a>(
+    reader: &mut Reader<'a>,
+    depth: u8,
+    strict: bool,
+) -> Result<Values<'a>, Error> {
+    match usual_entry(reader.rest()) {
+        Some((values, len)) => {
+            reader.pass(len);
+            Ok(values)
+        }
+        None => read_any_entry(reader, depth, strict),
+    }
+}
+
+/// The entry at the front of `bytes` and its length, if it has the shape that every writer
+/// known emits: two comparisons stand for five tokens.
+#[inline]
+fn usual_entry(bytes: &[u8]) -> Option<(Values<'_>, usize)> {
+    const KIND: Range<usize> = 7..12;
+    let rest = bytes.strip_prefix(b"\x83\xa4type\xa5hsaco\xa7ordinal")?;
+    let (ordinal, rest) = front_uint(rest)?;
+    let rest = rest.strip_prefix(b"\xadoriginal_size")?;
+    let (size, rest) = front_uint(rest)?;
+    let values = Values {
+        kind: bytes.get(KIND),
+        ordinal: u32::try_from(ordinal).ok()?,
+        original_size: Some(size),
+        metadata: None,
+    };
+    Some((values, bytes.len() - rest.len()))
+}
+
+#[inline(never)]
+fn read_any_entry<'a>(
+    reader: &mut Reader<'a>,
+    depth: u8,
+    strict: bool,
+) -> Result<Values<'a>, Error> {
     let start = reader.offset();
-    let mut row = EntryRow::default();
+    let mut values = Values::default();
     let mut seen = 0;
     for _ in 0..reader.map()? {
         let at = reader.offset();
@@ -445,46 +468,45 @@ fn read_any_entry(reader: &mut Reader<'_>, depth: u8, strict: bool) -> Result<En
         };
         once(&mut seen, field, at, strict)?;
         let value = match field {
-            Field::Type => reader.str().map(|kind| {
-                row.kind = Span::ending(reader.position(), kind);
-            }),
-            Field::Ordinal => reader.u32().map(|ordinal| row.ordinal = ordinal),
-            Field::OriginalSize => reader.u64().map(|size| {
-                row.original_size = size;
-                row.has_size = true;
-            }),
-            _ => metadata(reader, depth).map(|span| row.metadata = span),
+            Field::Type => reader.str().map(|kind| values.kind = Some(kind)),
+            Field::Ordinal => reader.u32().map(|ordinal| values.ordinal = ordinal),
+            Field::OriginalSize => reader.u64().map(|size| values.original_size = Some(size)),
+            _ => metadata(reader, depth).map(|map| values.metadata = Some(map)),
         };
         value.map_err(|error| in_field(field, error))?;
     }
     if seen & (1 << Field::Ordinal as u32) == 0 {
         return Err(kpack(Fault::Missing(Field::Ordinal), start));
     }
-    Ok(row)
+    Ok(values)
 }
 
-/// The extent of an entry's metadata, which must be a map.
-fn metadata(reader: &mut Reader<'_>, depth: u8) -> Result<Span, Error> {
+/// An entry's metadata, which must be a map, as MessagePack.
+fn metadata<'a>(reader: &mut Reader<'a>, depth: u8) -> Result<&'a [u8], Error> {
     let rest = reader.rest();
     let before = reader.position();
     // Looked at for its type alone; the skip reads it again with its elements.
     let mut head = *reader;
     head.map()?;
     skip_at(reader, depth, ENTRY_DEPTH)?;
-    let len = reader.position() - before;
-    Ok(Span::ending(reader.position(), &rest[..len]))
+    Ok(&rest[..reader.position() - before])
+}
+
+/// The blob at the front of `bytes` and its length, if it has the shape of every writer known.
+#[inline]
+fn usual_blob(bytes: &[u8]) -> Option<(Blob, usize)> {
+    let rest = bytes.strip_prefix(b"\x82\xa6offset")?;
+    let (offset, rest) = front_uint(rest)?;
+    let rest = rest.strip_prefix(b"\xa4size")?;
+    let (size, rest) = front_uint(rest)?;
+    Some((Blob { offset, size }, bytes.len() - rest.len()))
 }
 
 /// Reads a blob's map; both of its fields are required.
 pub(crate) fn read_blob(reader: &mut Reader<'_>, depth: u8, strict: bool) -> Result<Blob, Error> {
-    let mut ahead = *reader;
-    if ahead.accept(b"\x82\xa6offset")
-        && let Ok(offset) = ahead.u64()
-        && ahead.accept(b"\xa4size")
-        && let Ok(size) = ahead.u64()
-    {
-        *reader = ahead;
-        return Ok(Blob { offset, size });
+    if let Some((blob, len)) = usual_blob(reader.rest()) {
+        reader.pass(len);
+        return Ok(blob);
     }
     let start = reader.offset();
     let mut blob = Blob::default();

@@ -34,6 +34,7 @@ mod write;
 
 use core::fmt;
 
+pub(crate) use read::front_uint;
 pub use read::{MAX_DEPTH, Reader, Token};
 pub use write::Writer;
 

@@ -90,10 +90,10 @@ impl<'a> Reader<'a> {
         self.cursor.rest()
     }
 
-    /// Takes `prefix` if it comes next, byte for byte; used for shapes known beforehand.
+    /// Passes over `n` bytes that [`rest`](Self::rest) has shown to be there.
     #[inline]
-    pub(crate) fn accept(&mut self, prefix: &[u8]) -> bool {
-        self.rest().starts_with(prefix) && self.cursor.take(prefix.len()).is_ok()
+    pub(crate) const fn pass(&mut self, n: usize) {
+        self.cursor.pass(n);
     }
 
     /// The next token.
@@ -209,16 +209,19 @@ impl<'a> Reader<'a> {
     /// Another type, or truncated input.
     #[inline]
     pub fn str(&mut self) -> Result<&'a [u8], Error> {
-        // Keys are short: their one-byte head is worth a path of its own.
-        if let Some((&head @ 0xa0..=0xbf, tail)) = self.rest().split_first()
-            && let Some(bytes) = tail.get(..usize::from(head & 0x1f))
-        {
-            self.cursor.take(1 + bytes.len())?;
-            return Ok(bytes);
-        }
-        self.str_slow()
+        // Names are short: heads of one and of two bytes are worth a path of their own.
+        let rest = self.rest();
+        let (head, len) = match *rest {
+            [head @ 0xa0..=0xbf, ..] => (1, usize::from(head & 0x1f)),
+            [0xd9, len, ..] => (2, usize::from(len)),
+            _ => return self.str_slow(),
+        };
+        let Some(bytes) = rest.get(head..head + len) else { return self.str_slow() };
+        self.cursor.pass(head + len);
+        Ok(bytes)
     }
 
+    #[cold]
     fn str_slow(&mut self) -> Result<&'a [u8], Error> {
         let mut ahead = *self;
         match ahead.token()? {
@@ -236,6 +239,17 @@ impl<'a> Reader<'a> {
     /// Another type, truncated input, or more pairs than bytes are left for.
     #[inline]
     pub fn map(&mut self) -> Result<u32, Error> {
+        if let [head @ 0x80..=0x8f, rest @ ..] = self.rest() {
+            let pairs = u32::from(head & 0x0f);
+            if pairs as usize * 2 <= rest.len() {
+                self.cursor.pass(1);
+                return Ok(pairs);
+            }
+        }
+        self.map_slow()
+    }
+
+    fn map_slow(&mut self) -> Result<u32, Error> {
         let mut ahead = *self;
         match ahead.token()? {
             Token::Map(pairs) => {
@@ -250,7 +264,6 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Another type, truncated input, or more elements than bytes are left for.
-    #[inline]
     pub fn array(&mut self) -> Result<u32, Error> {
         let mut ahead = *self;
         match ahead.token()? {
@@ -268,6 +281,18 @@ impl<'a> Reader<'a> {
     /// Another type, a value out of range, or truncated input.
     #[inline]
     fn at_most(&mut self, max: u64) -> Result<u64, Error> {
+        match front_uint(self.rest()) {
+            Some((value, rest)) if value <= max => {
+                self.cursor.pass(self.rest().len() - rest.len());
+                Ok(value)
+            }
+            _ => self.at_most_slow(max),
+        }
+    }
+
+    /// Any integer, and the error of what is none or out of range.
+    #[cold]
+    fn at_most_slow(&mut self, max: u64) -> Result<u64, Error> {
         let mut ahead = *self;
         match ahead.token()? {
             Token::Uint(value) if value <= max => {
@@ -342,6 +367,22 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// The unsigned integer at the front of `bytes` and what follows it; `None` for what is cut,
+/// signed, or no integer.
+#[inline]
+pub(crate) fn front_uint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    Some(match *bytes {
+        [value @ 0x00..=0x7f, ref rest @ ..] => (u64::from(value), rest),
+        [0xcc, value, ref rest @ ..] => (u64::from(value), rest),
+        [0xcd, a, b, ref rest @ ..] => (u64::from(u16::from_be_bytes([a, b])), rest),
+        [0xce, a, b, c, d, ref rest @ ..] => (u64::from(u32::from_be_bytes([a, b, c, d])), rest),
+        [0xcf, a, b, c, d, e, f, g, h, ref rest @ ..] => {
+            (u64::from_be_bytes([a, b, c, d, e, f, g, h]), rest)
+        }
+        _ => return None,
+    })
 }
 
 fn bytes(marker: u8, bytes: &[u8]) -> Token<'_> {

@@ -1,0 +1,97 @@
+//! What works without an allocator, used as a microcontroller would: storage on the stack, no
+//! feature needed. Run by `cargo test -p rocload-core --no-default-features`.
+
+use rocload_core::kpack::{
+    BinaryRow, Blob, EXAMPLE, EntryRow, Header, LentRows, Open, Opened, Slot, Strictness, Toc, load,
+};
+use rocload_core::msgpack::Reader;
+use rocload_core::zstd::{FrameIndex, FrameSpan};
+use rocload_core::{ErrorKind, Full, Limits, Machine, Need, visit};
+
+#[test]
+fn a_header_is_read_a_toc_walked_and_an_entry_found_by_target() {
+    let limits = Limits::embedded();
+    let total = EXAMPLE.len() as u64;
+    let mut open = Open::new(total, limits, Strictness::Strict, [0u8; 512], ());
+    let mut seen = 0;
+    while let Need::At { offset, min, .. } = open.need() {
+        // A bus that gives 16 bytes at a time.
+        let at = offset as usize;
+        let input = &EXAMPLE[at..EXAMPLE.len().min(at + min.max(16))];
+        visit(&mut open, offset, input, |item| match item {
+            Opened::Header(header) => assert_eq!(header.toc_offset, 76),
+            Opened::Toc(toc) => seen = toc.entries().count(),
+        })
+        .unwrap();
+    }
+    assert_eq!(seen, 1);
+    let toc = open.toc().unwrap();
+    let entry = toc.find_target(b"lib/libsmall.so#0", "gfx90a:sramecc+:xnack-").unwrap().unwrap();
+    assert_eq!(entry.arch, b"gfx90a");
+    assert_eq!(toc.find_target(b"lib/libsmall.so#0", "gfx1100"), Ok(None));
+
+    let (offset, len) = (entry.offset.unwrap(), entry.stored_size.unwrap());
+    let stored = &EXAMPLE[offset as usize..][..len as usize];
+    load::check(&entry, offset, stored, &limits).unwrap();
+    let mut kernel = [0; 12];
+    load::expand(&entry, offset, stored, None, &mut kernel).unwrap();
+    assert_eq!(&kernel, b"a code objec");
+}
+
+#[test]
+fn too_little_memory_is_its_own_error_and_says_how_much_would_do() {
+    let total = EXAMPLE.len() as u64;
+    let need = total - 76;
+    let mut open = Open::new(total, Limits::embedded(), Strictness::Strict, [0u8; 64], ());
+    let error = visit(&mut open, 0, EXAMPLE, |_| {}).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Full(Full { need }));
+    // As much as it said is enough.
+    let mut exact = [0u8; EXAMPLE.len() - 76];
+    let mut open = Open::new(total, Limits::embedded(), Strictness::Strict, &mut exact[..], ());
+    visit(&mut open, 0, EXAMPLE, |_| {}).unwrap();
+    assert!(open.toc().is_some());
+
+    let rows = |binaries: &mut [BinaryRow],
+                entries: &mut [EntryRow],
+                blobs: &mut [Blob],
+                slots: &mut [Slot]| {
+        LentRows::lend(binaries, entries, blobs, slots)
+            .read(&EXAMPLE[76..], 76, total, &Limits::embedded(), Strictness::Strict)
+            .map(|index| index.find(b"lib/libsmall.so#0", b"gfx90a").unwrap().unwrap().size)
+            .map_err(|error| error.kind)
+    };
+    let (mut b, mut e, mut l, mut s) =
+        ([BinaryRow::default()], [EntryRow::default()], [Blob::default()], [Slot::default()]);
+    assert_eq!(rows(&mut b, &mut e, &mut l, &mut s), Ok(12));
+    let full = Err(ErrorKind::Full(Full { need: 1 }));
+    assert_eq!(rows(&mut [], &mut e, &mut l, &mut s), full);
+    assert_eq!(rows(&mut b, &mut [], &mut l, &mut s), full);
+    assert_eq!(rows(&mut b, &mut e, &mut [], &mut s), full);
+    assert_eq!(rows(&mut b, &mut e, &mut l, &mut []), full);
+}
+
+#[test]
+fn frames_are_walked_without_a_table() {
+    let region = b"\x02\0\0\0\x03\0\0\0abc\x02\0\0\0de";
+    let mut index = FrameIndex::new(0, region.len() as u64, &Limits::embedded()).unwrap();
+    let mut last = FrameSpan::default();
+    while let Need::At { offset, .. } = index.need() {
+        visit(&mut index, offset, &region[offset as usize..], |span| last = span).unwrap();
+    }
+    assert_eq!((last.ordinal, last.offset, last.len), (1, 15, 2));
+}
+
+#[test]
+fn metadata_is_read_in_place() {
+    let header = Header::parse(EXAMPLE, EXAMPLE.len() as u64).unwrap();
+    let bytes = &EXAMPLE[header.toc_offset as usize..];
+    let mut reader = Reader::new(bytes, header.toc_offset);
+    let pairs = reader.map().unwrap();
+    for _ in 0..pairs {
+        reader.str().unwrap();
+        reader.skip(16).unwrap();
+    }
+    assert!(reader.rest().is_empty());
+    let toc = Toc::parse(bytes, 76, EXAMPLE.len() as u64, &Limits::embedded(), Strictness::Strict);
+    assert_eq!(toc.unwrap().group_name(), Some(&b"small"[..]));
+}

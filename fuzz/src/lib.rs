@@ -1,0 +1,75 @@
+//! The fuzz targets, as functions over bytes: each calls laws and panics when one is broken.
+//!
+//! `fuzz_targets/` wraps them for libFuzzer; `tests/replay.rs` runs them over their corpora with
+//! any toolchain.
+
+use core::cell::RefCell;
+
+use laws::{Broken, kernel, kpack, msgpack as law};
+use rocload_core::Limits;
+use rocload_core::kpack::Strictness;
+use rocload_core::zstd::Ruzstd;
+
+/// Caps that keep one input fast and small; all else as on a desktop.
+fn limits() -> Limits {
+    let mut limits = Limits::default();
+    limits.toc_bytes = 1 << 20;
+    limits.kernels = 4096;
+    limits.kernel_bytes = 1 << 20;
+    limits.window_bytes = 1 << 20;
+    limits
+}
+
+const BOTH: [Strictness; 2] = [Strictness::Strict, Strictness::Compat];
+
+fn hold(verdict: Result<(), Broken>) {
+    if let Err(broken) = verdict {
+        panic!("{broken}");
+    }
+}
+
+/// Numbers that differ from input to input and never for one.
+fn seed(bytes: &[u8]) -> u64 {
+    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().take(4096).fold(bytes.len() as u64, fold)
+}
+
+/// An archive is opened in chunks of any size, and read through every view of its table of
+/// contents: one verdict, the same entries, lookups and order.
+pub fn kpack_open(bytes: &[u8]) {
+    let limits = limits();
+    let (total, seed) = (bytes.len() as u64, seed(bytes));
+    for strictness in BOTH {
+        hold(kpack::views_agree(bytes, &limits, strictness));
+        hold(kpack::owned_agrees(bytes, &limits, strictness));
+    }
+    // Of a file that is now and then shorter or longer than it was said to be.
+    let said = if seed % 4 == 0 { total ^ (1 << (seed % 12)) } else { total };
+    let strictness = BOTH[usize::from(seed % 3 == 0)];
+    hold(kpack::open_any_way(bytes, said, &limits, strictness, Some(seed)));
+}
+
+/// An archive from its first byte to its last kernel: the frame walk, the gates before each
+/// allocation, decoding whole and by pieces against the C library.
+pub fn kpack_kernel(bytes: &[u8]) {
+    thread_local! {
+        // Kept from input to input, as a program keeps it from kernel to kernel.
+        static DECODER: RefCell<Ruzstd> = RefCell::new(Ruzstd::new());
+    }
+    DECODER.with_borrow_mut(|decoder| {
+        for strictness in BOTH {
+            let verdict = kernel::archive(decoder, bytes, &limits(), strictness, seed(bytes));
+            hold(verdict.map(|_| ()));
+        }
+    });
+}
+
+/// MessagePack of any kind: the reader and its skip against the crate `rmpv`, the writer against
+/// it with what was read, typed reads, nesting.
+pub fn msgpack(bytes: &[u8]) {
+    hold(law::reads_as_the_oracle(bytes));
+    hold(law::typed_reads_agree_with_tokens(bytes));
+    if let [nested, allowed, ..] = *bytes {
+        hold(law::depth_is_capped(usize::from(nested), allowed));
+    }
+}

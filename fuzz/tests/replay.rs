@@ -1,0 +1,39 @@
+//! Every committed input of every target, on any toolchain.
+
+use std::fs;
+use std::path::Path;
+
+/// Runs `target` over the files of its corpus.
+fn replay(name: &str, target: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{}: no inputs", folder.display());
+    let mut bytes = 0;
+    for file in &files {
+        let input = fs::read(file).unwrap();
+        // Printed by the test runner when the input breaks a law.
+        println!("{}", file.display());
+        target(&input);
+        bytes += input.len();
+    }
+    println!("{name}: {} inputs, {bytes} bytes replayed", files.len());
+}
+
+#[test]
+fn kpack_open() {
+    replay("kpack_open", rocload_fuzz::kpack_open);
+}
+
+#[test]
+fn kpack_kernel() {
+    replay("kpack_kernel", rocload_fuzz::kpack_kernel);
+}
+
+#[test]
+fn msgpack() {
+    replay("msgpack", rocload_fuzz::msgpack);
+}

@@ -1,0 +1,148 @@
+//! A whole archive, from its first byte to its last kernel.
+
+use rocload_core::kpack::{Entry, OwnedToc, Scheme, Strictness, load};
+use rocload_core::zstd::Decompress;
+use rocload_core::{Class, Error, ErrorKind, Limits};
+
+use crate::decompress::{self, Given};
+use crate::{Broken, frames, require, same};
+
+/// Kernels that are decoded of one archive at most; more would only take longer.
+const MOST: usize = 64;
+
+/// What came of an archive's kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Decoded.
+    pub decoded: usize,
+    /// Refused, before or while they were decoded.
+    pub refused: usize,
+}
+
+/// Opens `archive` and takes every kernel through the gates of [`load`] and through both ways
+/// of `decoder`:
+///
+/// - the frame walk is a naive one's, whatever the cuts that `seed` chooses;
+/// - nothing that passes the first gate is larger than the limits allow;
+/// - a kernel that is refused before it is decoded cannot be decoded;
+/// - both ways of decoding agree with each other and with the C library.
+///
+/// An archive that does not open, or whose length words are wrong, has no kernels to refuse.
+///
+/// # Errors
+/// [`Broken`].
+pub fn archive<D>(
+    decoder: &mut D,
+    archive: &[u8],
+    limits: &Limits,
+    strictness: Strictness,
+    seed: u64,
+) -> Result<Tally, Broken>
+where
+    D: Decompress,
+{
+    let mut tally = Tally::default();
+    let Ok(toc) = OwnedToc::read(archive, limits, strictness) else { return Ok(tally) };
+    let region = toc.toc().zstd_blob();
+    let mut spans = Vec::new();
+    if let Some((offset, size)) = region {
+        frames::walked(archive, offset, size, limits, Some(seed))?;
+        spans = frames::spans(archive, offset, size, limits);
+    }
+    for id in toc.order().into_iter().take(MOST) {
+        let Ok(entry) = toc.entry(id) else {
+            same("strict reading leaves no faulty entry", &strictness, &Strictness::Compat)?;
+            tally.refused += 1;
+            continue;
+        };
+        let place = match entry.scheme {
+            Scheme::ZstdPerKernel => {
+                spans.get(entry.ordinal as usize).map(|span| (span.offset, u64::from(span.len)))
+            }
+            _ => entry.offset.zip(entry.stored_size),
+        };
+        let Some((offset, len)) = place else { continue };
+        let stored = usize::try_from(offset)
+            .ok()
+            .zip(usize::try_from(len).ok())
+            .and_then(|(at, len)| archive.get(at..)?.get(..len));
+        let Some(stored) = stored else {
+            let found = format!("{len} bytes at {offset} of {}", archive.len());
+            return Err(Broken { law: "what opens is stored inside the file", found });
+        };
+        match kernel(decoder, &entry, offset, stored, limits)? {
+            true => tally.decoded += 1,
+            false => tally.refused += 1,
+        }
+    }
+    Ok(tally)
+}
+
+/// One kernel through the gates. Whether it was decoded.
+fn kernel<D>(
+    decoder: &mut D,
+    entry: &Entry<'_>,
+    offset: u64,
+    stored: &[u8],
+    limits: &Limits,
+) -> Result<bool, Broken>
+where
+    D: Decompress,
+{
+    if let Err(error) = load::admit(entry, offset, stored.len() as u64, limits) {
+        same(
+            "what is not admitted is not checked",
+            &Err(error),
+            &load::check(entry, offset, stored, limits),
+        )?;
+        return Ok(false);
+    }
+    require(entry.size <= limits.kernel_bytes, "what is admitted is within the limits", || {
+        format!("{} bytes", entry.size)
+    })?;
+    let size = entry.size as usize;
+    let checked = load::check(entry, offset, stored, limits);
+    let mut kernel = vec![0x5a; size];
+    let expanded = load::expand(entry, offset, stored, Some(decoder), &mut kernel);
+    if let Err(error) = checked {
+        let excused = expanded.is_err() || error.class() == Class::Limit;
+        require(excused, "what is refused before it is decoded cannot be decoded", || {
+            format!("{error:?}")
+        })?;
+        if entry.scheme != Scheme::None {
+            let given = decompress::agrees(decoder, stored, size, limits)?;
+            same(
+                "a gate's verdict is the decoder's",
+                &expanded.is_err(),
+                &(given == Given::Refused),
+            )?;
+        }
+        return Ok(false);
+    }
+    if entry.scheme == Scheme::None {
+        same("a verbatim kernel is its stored bytes", &(expanded, &kernel[..]), &(Ok(()), stored))?;
+        return Ok(true);
+    }
+    without_a_decoder(entry, offset, stored, &mut kernel)?;
+    let given = decompress::agrees(decoder, stored, size, limits)?;
+    same("a gate's verdict is the decoder's", &expanded.is_err(), &(given == Given::Refused))?;
+    if let Err(error) = expanded {
+        require(
+            (offset..=offset + stored.len() as u64).contains(&error.offset),
+            "a decoding error lies inside the frame",
+            || format!("{error:?} for {} bytes at {offset}", stored.len()),
+        )?;
+    }
+    Ok(expanded.is_ok())
+}
+
+fn without_a_decoder(
+    entry: &Entry<'_>,
+    offset: u64,
+    stored: &[u8],
+    kernel: &mut [u8],
+) -> Result<(), Broken> {
+    let error = load::expand(entry, offset, stored, None, kernel);
+    let kind = ErrorKind::Kpack(rocload_core::kpack::Fault::NoDecoder);
+    same("a frame without a decoder is refused", &error, &Err(Error::new(kind, offset)))
+}

@@ -1,0 +1,83 @@
+//! Laws: what must hold for every input, as functions that tests, property tests and fuzz targets
+//! share.
+//!
+//! A law takes bytes or a model and returns a [`Verdict`]: a law that is broken says so in a
+//! [`Broken`], it does not panic, so that a test can show that it is able to fail.
+//!
+//! - [`split`]: any chunking of the same bytes gives the same items and the same error. One law
+//!   for every [`Machine`](rocload_core::Machine).
+//! - [`msgpack`]: the reader and the writer against the crate `rmpv`.
+//! - [`kpack`]: the views and indexes of a table of contents against each other and a naive twin.
+//! - [`frames`]: the frame index against a naive walk.
+//! - [`decompress`]: a backend's two ways against each other and the C library.
+//! - [`kernel`]: a whole archive, from its first byte to its last kernel.
+//! - [`machines`]: two machines to try drivers and the law itself on.
+//!
+//! ```
+//! use rocload_core::Limits;
+//! use rocload_core::zstd::{FrameIndex, FrameSpan};
+//!
+//! let region = b"\x02\0\0\0\x03\0\0\0abc\x02\0\0\0de";
+//! let make = || FrameIndex::new(0, 17, &Limits::default()).unwrap();
+//! let outcome = laws::split::invariance(make, |span: FrameSpan| span.len, region, &laws::split::Rules::new())?;
+//! assert_eq!(outcome.items, [3, 2]);
+//! # Ok::<(), laws::Broken>(())
+//! ```
+
+use core::fmt;
+
+pub mod decompress;
+pub mod frames;
+#[cfg(feature = "alloc")]
+pub mod kernel;
+pub mod kpack;
+pub mod machines;
+pub mod msgpack;
+pub mod random;
+pub mod split;
+
+/// A law that did not hold, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// The law in a few words.
+    pub law: &'static str,
+    /// What was found instead, with the values.
+    pub found: String,
+}
+
+/// Whether a law held.
+pub type Verdict = Result<(), Broken>;
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not so: {}: {}", self.law, self.found)
+    }
+}
+
+impl core::error::Error for Broken {}
+
+/// Fails with what `found` tells unless `holds`.
+///
+/// # Errors
+/// [`Broken`] when the law does not hold.
+pub fn require(holds: bool, law: &'static str, found: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { Err(Broken { law, found: found() }) }
+}
+
+/// Fails unless both values are equal.
+///
+/// # Errors
+/// [`Broken`] with both values when they differ.
+pub fn same<T: PartialEq + fmt::Debug>(law: &'static str, one: &T, other: &T) -> Verdict {
+    require(one == other, law, || format!("{} against {}", short(one), short(other)))
+}
+
+/// A value's debug text, cut where it is too long to read.
+fn short(value: &impl fmt::Debug) -> String {
+    let mut text = format!("{value:?}");
+    if let Some((at, _)) = text.char_indices().nth(2000) {
+        text.truncate(at);
+        text.push_str("...");
+    }
+    text
+}

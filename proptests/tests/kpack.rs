@@ -1,0 +1,179 @@
+//! The laws of archives over generated models, their mutations, and the fixtures.
+
+use laws::frames::{walked, whole_region};
+use laws::kernel;
+use laws::kpack::{Kernel, Model, open_any_way, owned_agrees, views_agree};
+use laws::{Broken, Verdict};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rocload_core::Limits;
+use rocload_core::kpack::{Scheme, Strictness};
+use rocload_core::zstd::Ruzstd;
+use rocload_fixtures::{Stage, bad_archives, compat_archives, good_archives};
+
+const BOTH: [Strictness; 2] = [Strictness::Strict, Strictness::Compat];
+
+/// Names of few letters, so that they repeat, and now and then of any bytes.
+fn name() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        8 => "[ab]{0,2}".prop_map(String::into_bytes),
+        2 => "lib/lib[a-z]{1,8}\\.so#[0-9]".prop_map(String::into_bytes),
+        1 => vec(any::<u8>(), 0..40),
+    ]
+}
+
+/// Kernels whose declared size is mostly that of `blobs` under scheme none.
+fn kernel(scheme: Scheme, blobs: Vec<(u64, u64)>) -> impl Strategy<Value = Kernel> {
+    let count = blobs.len().max(1) as u32;
+    let ordinal = prop_oneof![20 => 0..count, 1 => any::<u32>()];
+    let size = prop_oneof![10 => Just(None), 1 => any::<u64>().prop_map(Some)];
+    (ordinal, size, 0..20u8, any::<bool>(), any::<bool>()).prop_map(
+        move |(ordinal, size, declare, unusual, metadata)| {
+            let stored = blobs.get(ordinal as usize).map(|blob| blob.1);
+            let declared =
+                (scheme == Scheme::ZstdPerKernel || declare > 3).then(|| stored.unwrap_or(9));
+            Kernel { ordinal, size: size.or(declared), unusual, metadata }
+        },
+    )
+}
+
+fn model() -> impl Strategy<Value = Model> {
+    let scheme = prop_oneof![Just(Scheme::None), Just(Scheme::ZstdPerKernel)];
+    let blob = prop_oneof![30 => (64..80u64, 0..16u64), 1 => (any::<u64>(), any::<u64>())];
+    let data = vec(0..4u8, 40..80);
+    (scheme, vec(blob, 0..6), data).prop_flat_map(|(scheme, blobs, mut data)| {
+        if scheme == Scheme::ZstdPerKernel {
+            // A count that the region can hold more often than not.
+            data[1..4].fill(0);
+        }
+        let entries = vec((name(), kernel(scheme, blobs.clone())), 0..5);
+        let toc = vec((name(), entries), 0..8);
+        (vec(name(), 0..4), toc, 0..8usize, vec(any::<u8>(), 0..3)).prop_map(
+            move |(arches, toc, turn, tail)| Model {
+                scheme,
+                arches,
+                toc,
+                blobs: blobs.clone(),
+                data: data.clone(),
+                turn,
+                tail,
+            },
+        )
+    })
+}
+
+fn views(archive: &[u8]) -> Verdict {
+    for strictness in BOTH {
+        views_agree(archive, &Limits::default(), strictness)?;
+        owned_agrees(archive, &Limits::default(), strictness)?;
+    }
+    Ok(())
+}
+
+fn fail(broken: Broken) -> TestCaseError {
+    TestCaseError::fail(broken.to_string())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_view_of_a_model_agrees(model in model()) {
+        views(&model.bytes()).map_err(fail)?;
+    }
+
+    #[test]
+    fn and_of_one_with_a_changed_byte(model in model(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut bytes = model.bytes();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        views(&bytes).map_err(fail)?;
+    }
+
+    #[test]
+    fn a_region_is_walked_as_a_naive_walk_does(
+        lengths in vec(0..40u32, 0..12),
+        count in prop_oneof![3 => Just(None), 1 => (0..20u32).prop_map(Some)],
+        size in prop_oneof![3 => Just(0i64), 1 => -20..20i64],
+        cut in 0..30usize,
+    ) {
+        let mut region = count.unwrap_or(lengths.len() as u32).to_le_bytes().to_vec();
+        for len in lengths {
+            region.extend(len.to_le_bytes());
+            region.resize(region.len() + len as usize, 0xee);
+        }
+        whole_region(&region).map_err(fail)?;
+        // In a file, of which the end may be missing, with a size that may lie.
+        let size = (region.len() as u64).saturating_add_signed(size);
+        let mut file = vec![0; 16];
+        file.extend(&region);
+        file.truncate(file.len().saturating_sub(cut.saturating_sub(15)));
+        walked(&file, 16, size, &Limits::default(), None).map_err(fail)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_chunking_of_a_model_opens_the_same(model in model(), lie in -10..10i64) {
+        let bytes = model.bytes();
+        let total = (bytes.len() as u64).saturating_add_signed(lie);
+        for strictness in BOTH {
+            open_any_way(&bytes, bytes.len() as u64, &Limits::default(), strictness, None).map_err(fail)?;
+            open_any_way(&bytes, total, &Limits::default(), strictness, Some(1)).map_err(fail)?;
+        }
+    }
+}
+
+#[test]
+fn the_fixtures_through_every_view() {
+    let mut count = 0;
+    for archive in good_archives().chain(bad_archives()).chain(compat_archives()) {
+        let bytes = archive.bytes();
+        views(&bytes).unwrap_or_else(|broken| panic!("{}: {broken}", archive.path));
+        if bytes.len() <= 4 << 10 {
+            let total = bytes.len() as u64;
+            for strictness in BOTH {
+                open_any_way(&bytes, total, &Limits::default(), strictness, None)
+                    .unwrap_or_else(|broken| panic!("{}: {broken}", archive.path));
+            }
+        }
+        count += 1;
+    }
+    println!("{count} archives");
+    assert!(count >= 80);
+}
+
+#[test]
+fn the_fixtures_to_their_last_kernel() {
+    let mut decoder = Ruzstd::new();
+    let mut limits = Limits::default();
+    limits.kernel_bytes = 4 << 20;
+    let (mut decoded, mut refused) = (0, 0);
+    for archive in good_archives().chain(bad_archives()).chain(compat_archives()) {
+        for strictness in BOTH {
+            let tally = kernel::archive(&mut decoder, &archive.bytes(), &limits, strictness, 3)
+                .unwrap_or_else(|broken| panic!("{}: {broken}", archive.path));
+            decoded += tally.decoded;
+            refused += tally.refused;
+        }
+    }
+    println!("{decoded} kernels decoded, {refused} refused");
+    assert!(decoded >= 40 && refused >= 20, "{decoded} and {refused}");
+}
+
+#[test]
+fn a_broken_kernel_is_refused_and_its_sound_neighbour_is_not() {
+    let mut decoder = Ruzstd::new();
+    let limits = Limits::default();
+    let mut count = 0;
+    for archive in bad_archives().filter(|archive| archive.stage == Some(Stage::Verify)) {
+        let tally = kernel::archive(&mut decoder, &archive.bytes(), &limits, Strictness::Strict, 5);
+        let tally = tally.unwrap_or_else(|broken| panic!("{}: {broken}", archive.path));
+        assert_eq!((tally.decoded, tally.refused), (1, 1), "{}", archive.path);
+        count += 1;
+    }
+    println!("{count} broken kernels");
+    assert!(count >= 20, "{count}");
+}
