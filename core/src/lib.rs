@@ -10,7 +10,7 @@
 //! | none | every reader and machine, over storage that the caller lends |
 //! | `alloc` (default) | owned tables of contents, growing storage |
 //! | `heapless` | `heapless::Vec` as storage |
-//! | `ruzstd` | the ruzstd backend of [`zstd::Decompress`] (implies `alloc`) |
+//! | `ruzstd` | ruzstd as a second backend of [`zstd::Decompress`] (implies `alloc`) |
 //!
 //! # Tour
 //!
@@ -18,7 +18,7 @@
 //! - [`cursor`], [`error`], [`limits`]: reads, errors and caps that everything shares.
 //! - [`msgpack`]: a borrowed MessagePack reader and a writer into a slice.
 //! - [`kpack`]: ROCm kernel archives: header, table of contents, index, target IDs.
-//! - [`zstd`]: frame headers, the frame index of an archive, decompression behind one trait.
+//! - [`zstd`]: frame headers, the frame index of an archive, decompression from slice to slice.
 //! - [`bundle`]: telling what a stored code object is.
 #![no_std]
 #![forbid(unsafe_code)]

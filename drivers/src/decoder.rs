@@ -3,14 +3,15 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use rocload_core::zstd::{Decompress, Ruzstd};
+use rocload_core::zstd::{Decompress, Workspace};
 
 /// A decompression backend that can move between threads.
 pub(crate) type Decoder = Box<dyn Decompress + Send>;
 
-/// A new decoder of the default backend.
+/// A new decoder of the default backend: the core's own. Its smallest workspace serves, since
+/// literals stand in the kernel's own memory until they are used.
 pub(crate) fn new() -> Decoder {
-    Box::new(Ruzstd::new())
+    Box::new(Workspace::<0>::new())
 }
 
 /// The name of the default backend, for reports.

@@ -218,15 +218,22 @@ impl Block {
 }
 
 /// What the header of a compressed block's literals section says (RFC 8878, 3.1.1.3.1.1).
-struct Literals {
+pub(super) struct Literals {
+    /// Raw (0), one byte repeated (1), compressed (2), or so by an earlier block's table (3).
+    pub(super) kind: u8,
+    /// Compressed in four streams, not one.
+    pub(super) four: bool,
     /// How many literals there are.
-    count: u32,
-    /// Length of the section in bytes.
-    len: usize,
+    pub(super) count: u32,
+    /// Length of the header in bytes.
+    pub(super) header: usize,
+    /// Length of what follows the header, in bytes.
+    pub(super) stored: usize,
 }
 
 impl Literals {
-    fn read(content: &[u8]) -> Option<Literals> {
+    /// Reads the header at the front of a block's content.
+    pub(super) fn read(content: &[u8]) -> Option<Literals> {
         let mut head = [0u8; 8];
         let there = content.len().min(5);
         head[..there].copy_from_slice(&content[..there]);
@@ -248,13 +255,15 @@ impl Literals {
             1 => 1,
             _ => size(shift + bits),
         };
-        (content.len() >= header).then_some(Literals { count, len: header + stored as usize })
+        let four = kind > 1 && (word >> 2) & 3 > 0;
+        let (kind, stored) = (kind as u8, stored as usize);
+        (content.len() >= header).then_some(Literals { kind, four, count, header, stored })
     }
 
     /// The reserved bits of the sequence section's modes are set. A section that ends before
     /// them is left to the decoder.
     fn reserved_modes(&self, content: &[u8]) -> bool {
-        let modes = match content.get(self.len..) {
+        let modes = match content.get(self.header + self.stored..) {
             Some([0, ..] | [128, 0, ..]) => None,
             Some([1..=127, modes, ..]) => Some(modes),
             Some([128..=254, _, modes, ..]) => Some(modes),
@@ -290,35 +299,58 @@ impl<'a> Frames<'a> {
         loop {
             let rest = &self.src[self.pos..];
             let offset = self.pos as u64;
-            let Some(magic) = rest.first_chunk::<4>().map(|magic| u32::from_le_bytes(*magic))
-            else {
-                return match (rest.len(), offset) {
-                    (0, _) => Ok(None),
-                    (have, 0) => {
-                        Err(Error::new(ErrorKind::Truncated { need: 4, have: have as u64 }, 0))
-                    }
-                    (count, _) => Err(at(offset, Fault::TrailingBytes { count: count as u64 })),
-                };
-            };
-            if magic & SKIPPABLE_MASK == SKIPPABLE_MAGIC {
-                let mut cursor = Cursor::new(rest, offset);
-                cursor.take(4)?;
-                let len = cursor.u32_le()?;
-                let left = cursor.rest().len();
-                if usize::try_from(len).is_ok_and(|len| cursor.take(len).is_ok()) {
-                    self.pos += cursor.position();
+            match Next::find(rest, offset)? {
+                Next::End => return Ok(None),
+                Next::Skippable(len) => {
+                    self.pos += len;
                     self.skippable += 1;
-                    continue;
                 }
-                return Err(at(offset, Fault::Skippable { len, left: left as u64 }));
+                Next::Frame => {
+                    let frame = Frame::read(rest, offset)?;
+                    self.pos += frame.bytes.len();
+                    return Ok(Some(frame));
+                }
             }
-            if magic != MAGIC && offset > 0 {
-                return Err(at(offset, Fault::TrailingBytes { count: rest.len() as u64 }));
-            }
-            let frame = Frame::read(rest, offset)?;
-            self.pos += frame.bytes.len();
-            return Ok(Some(frame));
         }
+    }
+}
+
+/// What stands where a frame may begin.
+pub(super) enum Next {
+    /// Nothing more.
+    End,
+    /// A skippable frame of this length in bytes.
+    Skippable(usize),
+    /// A frame, by its magic number; at offset 0 possibly none, to be told by its header.
+    Frame,
+}
+
+impl Next {
+    /// Looks at the front of `rest`, which begins at `offset` of the whole.
+    pub(super) fn find(rest: &[u8], offset: u64) -> Result<Next, Error> {
+        let Some(magic) = rest.first_chunk::<4>().map(|magic| u32::from_le_bytes(*magic)) else {
+            return match (rest.len(), offset) {
+                (0, _) => Ok(Next::End),
+                (have, 0) => {
+                    Err(Error::new(ErrorKind::Truncated { need: 4, have: have as u64 }, 0))
+                }
+                (count, _) => Err(at(offset, Fault::TrailingBytes { count: count as u64 })),
+            };
+        };
+        if magic & SKIPPABLE_MASK == SKIPPABLE_MAGIC {
+            let mut cursor = Cursor::new(rest, offset);
+            cursor.take(4)?;
+            let len = cursor.u32_le()?;
+            let left = cursor.rest().len();
+            if usize::try_from(len).is_ok_and(|len| cursor.take(len).is_ok()) {
+                return Ok(Next::Skippable(cursor.position()));
+            }
+            return Err(at(offset, Fault::Skippable { len, left: left as u64 }));
+        }
+        if magic != MAGIC && offset > 0 {
+            return Err(at(offset, Fault::TrailingBytes { count: rest.len() as u64 }));
+        }
+        Ok(Next::Frame)
     }
 }
 

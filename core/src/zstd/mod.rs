@@ -8,9 +8,10 @@
 //!   refused before memory is taken for it;
 //! - a [`Decompress`] decodes it, into the caller's slice or piece by piece.
 //!
-//! The trait has one implementation today, `Ruzstd` (feature `ruzstd`). Whatever the backend,
-//! it verifies what a frame says of itself: checksum, content size, reserved bit, block sizes,
-//! its exact end, and nothing after it.
+//! The trait has two implementations: [`Workspace`], the project's own decoder, needs no heap and
+//! is the default everywhere; `Ruzstd` (feature `ruzstd`) is another's work to hold it against.
+//! Whatever the backend, it verifies what a frame says of itself: checksum, content size,
+//! reserved bit, block sizes, its exact end, and nothing after it.
 //!
 //! ```
 //! use rocload_core::{Limits, zstd};
@@ -20,13 +21,11 @@
 //! let scan = zstd::precheck(stored, 6, &Limits::default())?;
 //! assert_eq!((scan.frames, scan.skippable, scan.content_size), (1, 1, Some(6)));
 //!
-//! # #[cfg(feature = "ruzstd")] {
-//! use rocload_core::zstd::{Decompress, Ruzstd};
+//! use rocload_core::zstd::{Decompress, Workspace};
 //!
 //! let mut kernel = [0u8; 6];
-//! Ruzstd::new().decode(stored, &mut kernel)?;
+//! Workspace::fast().decode(stored, &mut kernel)?;
 //! assert_eq!(&kernel, b"abcabc");
-//! # }
 //! # Ok::<(), rocload_core::Error>(())
 //! ```
 //!
@@ -38,6 +37,7 @@ use crate::error::{Class, Error};
 use crate::limits::Limits;
 use crate::need::Storage;
 
+mod decode;
 mod frame;
 mod index;
 #[cfg(feature = "ruzstd")]
@@ -45,6 +45,7 @@ mod ruzstd;
 #[cfg(all(test, feature = "ruzstd"))]
 mod tests;
 
+pub use decode::{Decoded, LITERALS, Workspace, decode_all, decode_frame};
 pub use frame::{Frame, Frames, Header, MAX_BLOCK, Scan, precheck, scan};
 pub use index::{FrameIndex, FrameSpan, FrameSpans};
 #[cfg(feature = "ruzstd")]
@@ -173,6 +174,20 @@ pub enum Fault {
     },
     /// A block's content breaks the format.
     Corrupt,
+    /// A description of a Huffman code that is none (RFC 8878, 4.2.1).
+    HuffmanTable,
+    /// A Huffman stream ends before or after its literals (RFC 8878, 4.2.2).
+    HuffmanNotConsumed,
+    /// A description of an FSE table that is none (RFC 8878, 4.1.1).
+    FseTable,
+    /// A block uses an earlier block's table, and there is none (RFC 8878, 3.1.1.3).
+    NoTable,
+    /// The bits of a block's sequences end before or after the sequences (RFC 8878, 3.1.1.3.2).
+    SequenceBits,
+    /// The sequences of a block need more literals than it has (RFC 8878, 3.1.1.4).
+    Literals,
+    /// An offset of 0, or one that lies before the start of the content (RFC 8878, 3.1.1.5).
+    Offset,
     /// The zstd region of an archive is too small for its own frame count.
     BlobTooSmall {
         /// Its size, in bytes.
@@ -252,6 +267,17 @@ impl fmt::Display for Fault {
                 "the content's checksum is {computed:#010x} and the zstd frame says {stored:#010x}"
             ),
             Self::Corrupt => f.write_str("a zstd block is corrupt"),
+            Self::HuffmanTable => f.write_str("a zstd block's huffman table is corrupt"),
+            Self::HuffmanNotConsumed => {
+                f.write_str("a huffman stream of a zstd block does not end with its literals")
+            }
+            Self::FseTable => f.write_str("a zstd block's sequence table is corrupt"),
+            Self::NoTable => f.write_str("a zstd block repeats a table that there is not"),
+            Self::SequenceBits => {
+                f.write_str("the bits of a zstd block do not end with its sequences")
+            }
+            Self::Literals => f.write_str("a zstd block uses more literals than it has"),
+            Self::Offset => f.write_str("a zstd block refers back to before the content's start"),
             Self::BlobTooSmall { size } => {
                 write!(f, "a zstd region of {size} bytes has no room for its frame count")
             }
