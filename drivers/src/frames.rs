@@ -4,13 +4,16 @@
 //! words before it. The walk is made once, as far as was asked for, under a lock of its own;
 //! what it found is published for readers that take no lock.
 
+use std::io;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rocload_core::kpack::Fault;
-use rocload_core::zstd::FrameIndex;
-use rocload_core::{Error as CoreError, ErrorKind as CoreKind, Limits, Machine, Need};
+use rocload_core::zstd::{FrameIndex, FrameSpan};
+use rocload_core::{End, Error as CoreError, ErrorKind as CoreKind, Limits};
 
+use crate::drive::{self, DriveError, Window};
 use crate::error::{Error, ErrorKind};
 use crate::file::ReadAt;
 
@@ -27,9 +30,7 @@ pub(crate) struct Frames {
 #[derive(Debug)]
 struct Walk {
     machine: FrameIndex,
-    /// Bytes read ahead, and their absolute offset.
-    ahead: Vec<u8>,
-    ahead_at: u64,
+    window: Window,
 }
 
 /// Where a stored kernel is: absolute offset and length in bytes.
@@ -49,7 +50,7 @@ impl Frames {
     /// The frames of the zstd blob at `offset`, `size` bytes long. Nothing is read yet.
     pub(crate) fn new(offset: u64, size: u64, limits: &Limits) -> Result<Frames, CoreError> {
         let machine = FrameIndex::new(offset, size, limits)?;
-        let walk = Walk { machine, ahead: Vec::new(), ahead_at: 0 };
+        let walk = Walk { machine, window: Window::with_most(READ_AHEAD) };
         Ok(Frames { walk: Mutex::new(walk), words: OnceLock::new(), known: AtomicU32::new(0) })
     }
 
@@ -94,79 +95,78 @@ impl Frames {
     fn walk_to<R: ReadAt + ?Sized>(&self, source: &R, ordinal: u32) -> Result<(), Error> {
         // A walker that panicked left a consistent machine: each step is whole.
         let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
-        while self.known.load(Ordering::Relaxed) <= ordinal {
-            let Need::At { offset, min, hint } = walk.machine.need() else {
-                // Finished, or failed before: `end` tells which.
-                return walk.machine.end().map(|_| ()).map_err(format);
-            };
-            let range = walk.fetch(source, offset, min, hint)?;
-            let Walk { machine, ahead, .. } = &mut *walk;
-            let input = &ahead[range];
-            let step = machine.step(offset, input).map_err(format)?;
-            if step.ready {
-                let span = machine.item(input);
-                self.publish(machine.count().unwrap_or(0), span.offset, u64::from(span.len))?;
+        if self.known.load(Ordering::Relaxed) > ordinal {
+            return Ok(());
+        }
+        let Walk { machine, window } = &mut *walk;
+        if self.words.get().is_none() {
+            // The first frame tells how many there are, which the machine has checked against
+            // the blob's size and the limits.
+            match drive::read_at(source, machine, window, ControlFlow::Break).map_err(driven)? {
+                ControlFlow::Continue(end) => return ended(end),
+                ControlFlow::Break(span) => {
+                    let words = cells(machine.count().unwrap_or_default())?;
+                    words[0].store(span.offset - WORD, Ordering::Relaxed);
+                    let _ = self.words.set(words);
+                    self.publish(span);
+                }
             }
         }
-        Ok(())
+        if self.known.load(Ordering::Relaxed) > ordinal {
+            return Ok(());
+        }
+        let walked = drive::read_at(source, machine, window, |span| match self.publish(span) {
+            known if known > ordinal => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        match walked.map_err(driven)? {
+            ControlFlow::Break(()) => Ok(()),
+            ControlFlow::Continue(end) => ended(end),
+        }
     }
 
-    /// Stores where a frame ends, and for the first one where it begins.
-    fn publish(&self, count: u32, offset: u64, len: u64) -> Result<(), Error> {
-        if self.words.get().is_none() {
-            // The machine has checked the count against the blob's size and the limits.
-            let cells = count as usize + 1;
-            let mut words = Vec::new();
-            if words.try_reserve_exact(cells).is_err() {
-                return Err(Error::new(ErrorKind::Memory { bytes: cells as u64 * 8 }, DOING));
-            }
-            words.resize_with(cells, AtomicU64::default);
-            words[0].store(offset - WORD, Ordering::Relaxed);
-            let _ = self.words.set(words.into_boxed_slice());
+    /// Stores where a frame ends; returns how many are known.
+    fn publish(&self, span: FrameSpan) -> u32 {
+        let known = self.known.load(Ordering::Relaxed) + 1;
+        if let Some(word) = self.words.get().and_then(|words| words.get(known as usize)) {
+            word.store(span.offset + u64::from(span.len), Ordering::Relaxed);
+            self.known.store(known, Ordering::Release);
         }
-        let known = self.known.load(Ordering::Relaxed);
-        if let Some(word) = self.words.get().and_then(|words| words.get(known as usize + 1)) {
-            word.store(offset + len, Ordering::Relaxed);
-            self.known.store(known + 1, Ordering::Release);
-        }
-        Ok(())
+        known
     }
 }
 
-impl Walk {
-    /// Has at least `min` bytes from `offset` on in the read-ahead, reading up to `hint`;
-    /// returns where in it they are.
-    fn fetch<R: ReadAt + ?Sized>(
-        &mut self,
-        source: &R,
-        offset: u64,
-        min: usize,
-        hint: u64,
-    ) -> Result<std::ops::Range<usize>, Error> {
-        let inside = offset.checked_sub(self.ahead_at).and_then(|at| usize::try_from(at).ok());
-        if let Some(at) = inside
-            && self.ahead.len() >= at.saturating_add(min)
-        {
-            return Ok(at..self.ahead.len());
-        }
-        let wanted = usize::try_from(hint).unwrap_or(usize::MAX).min(READ_AHEAD).max(min);
-        self.ahead.resize(wanted, 0);
-        self.ahead_at = offset;
-        let got = source.read_full_at(&mut self.ahead, offset);
-        let kept = got.as_ref().map_or(0, |got| *got);
-        self.ahead.truncate(kept);
-        match got {
-            Ok(got) if got >= min => Ok(0..got),
-            // The extent was checked against the file's length: the file is shorter now.
-            Ok(_) => Err(Error::new(ErrorKind::Changed, DOING)),
-            Err(error) => Err(Error::new(ErrorKind::Io(error), DOING)),
-        }
+/// Room for the words of `count` frames.
+fn cells(count: u32) -> Result<Box<[AtomicU64]>, Error> {
+    let cells = count as usize + 1;
+    let mut words = Vec::new();
+    if words.try_reserve_exact(cells).is_err() {
+        return Err(failed(ErrorKind::Memory { bytes: 8 * cells as u64 }));
     }
+    words.resize_with(cells, AtomicU64::default);
+    Ok(words.into_boxed_slice())
+}
+
+/// The walk has come to its end, or to that of the file.
+fn ended(end: End) -> Result<(), Error> {
+    match end {
+        End::Complete | End::Item => Ok(()),
+        // The extent was checked against the file's length: the file is shorter now.
+        End::Pending(_) => Err(failed(ErrorKind::Changed)),
+    }
+}
+
+fn driven(error: DriveError) -> Error {
+    failed(match error {
+        DriveError::Io(error) => ErrorKind::Io(error),
+        DriveError::Machine(error) => ErrorKind::Format(error),
+        stalled @ DriveError::Stalled { .. } => ErrorKind::Io(io::Error::other(stalled)),
+    })
+}
+
+fn failed(kind: ErrorKind) -> Error {
+    Error::new(kind, DOING)
 }
 
 /// The most that is read ahead, in bytes.
 const READ_AHEAD: usize = 64 << 10;
-
-fn format(error: CoreError) -> Error {
-    Error::new(ErrorKind::Format(error), DOING)
-}
