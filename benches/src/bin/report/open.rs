@@ -1,0 +1,111 @@
+//! Opening an archive of 20,000 kernels: time, reads and memory.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use rocload::{Archive, FileAt, Options};
+use rocload_benches::count::Reads;
+use rocload_benches::{peer, time};
+
+use crate::child;
+use crate::table::{Figure, Table, megabytes, time as shown};
+
+const LIMIT: Duration = Duration::from_millis(3);
+const ROUNDS: usize = 41;
+const PROCESSES: usize = 15;
+const SERDE: &str = "rmp-serde into HashMap";
+const WHOLE: &str = "whole file, then the same";
+
+pub(crate) fn measure(path: &Path, table: &mut Table) -> peer::Result<()> {
+    again_and_again(path, table);
+    in_a_new_process(path, table)?;
+    reads(path, table)
+}
+
+fn again_and_again(path: &Path, table: &mut Table) {
+    let [ours, serde, whole] = time::in_turns(
+        ROUNDS,
+        [
+            &mut || time::of_the_second(|| Archive::open(path).expect("opens")),
+            &mut || time::of_the_second(|| peer::table::open(path).expect("opens")),
+            &mut || time::of_the_second(|| peer::table::open_whole(path).expect("opens")),
+        ],
+    );
+    let figure = shown(ours.median());
+    let met = ours.median() <= LIMIT;
+    let what = "open 20,000 kernels, index included, warm";
+    let target = ("<= 3 ms, aim 1 ms", Some(met));
+    table.beside(what, &figure, (SERDE, Some(&shown(serde.median()))), target);
+    table.beside(what, &figure, (WHOLE, Some(&shown(whole.median()))), ("", None));
+    let python = python(path).map(shown);
+    table.beside(what, &figure, ("Python's msgpack into dict", python.as_ref()), ("", None));
+}
+
+/// The median time of the Python script, where Python has its module.
+fn python(path: &Path) -> Option<Duration> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/toc.py");
+    let output =
+        Command::new("python3").arg(script).arg(path).arg(ROUNDS.to_string()).output().ok()?;
+    let micros: f64 = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
+    output.status.success().then(|| Duration::from_secs_f64(micros / 1e6))
+}
+
+fn in_a_new_process(path: &Path, table: &mut Table) -> peer::Result<()> {
+    let ours = child::measure("rocload", path, PROCESSES)?;
+    let serde = child::measure("serde", path, PROCESSES)?;
+    let whole = child::measure("whole", path, PROCESSES)?;
+    let mut rows = |what: &str, figure: &dyn Fn(&child::Cost) -> Figure, target| {
+        let figures = [figure(&ours), figure(&serde), figure(&whole)];
+        table.beside(what, &figures[0], (SERDE, Some(&figures[1])), target);
+        table.beside(what, &figures[0], (WHOLE, Some(&figures[2])), ("", None));
+    };
+    let met = Some(ours.time <= LIMIT);
+    rows("first open in a new process", &|cost| shown(cost.time), ("<= 3 ms", met));
+    let small = |bytes: f64| Some(bytes < 10e6);
+    rows(
+        "resident memory above the base",
+        &|cost| megabytes(cost.resident),
+        ("< 10 MB", small(ours.resident)),
+    );
+    rows("its peak while opening", &|cost| megabytes(cost.peak), ("< 10 MB", small(ours.peak)));
+    let heap = |cost: &child::Cost| Figure {
+        text: format!(
+            "{} in {:.0} calls, peak {}",
+            megabytes(cost.heap).text,
+            cost.heap_calls,
+            megabytes(cost.heap_peak).text
+        ),
+        cost: cost.heap,
+    };
+    rows("heap in use", &heap, ("", None));
+    let faults =
+        |cost: &child::Cost| Figure { text: format!("{:.0}", cost.faults), cost: cost.faults };
+    rows("page faults", &faults, ("", None));
+    Ok(())
+}
+
+fn reads(path: &Path, table: &mut Table) -> peer::Result<()> {
+    let source = Reads::new(FileAt::open(path)?);
+    let archive = Archive::from_source(source, &Options::default())?;
+    let (calls, bytes) = archive.source().take();
+    let toc = archive.toc().toc();
+    let len = toc.total() - toc.offset();
+    table.alone(
+        "calls and bytes read at open",
+        &format!("{calls} calls, {bytes} bytes"),
+        &format!("header 16 + table {len}"),
+        Some(bytes == 16 + len),
+    );
+    archive.walk_frames()?;
+    let (calls, bytes) = archive.source().take();
+    let (_, blob) = toc.zstd_blob().ok_or("the large archive has frames")?;
+    let bound = blob.min(u64::from(toc.counts().entries) * 4096);
+    table.alone(
+        "calls and bytes of the frame walk",
+        &format!("{calls} calls, {bytes} bytes"),
+        &format!("<= min(blob, frames x 4 KiB) = {bound} bytes"),
+        Some(bytes <= bound),
+    );
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! One thread, frame by frame.
+
+use std::time::{Duration, Instant};
+
+use rocload_benches::peer;
+
+use crate::decoder::Which;
+use crate::input::Set;
+use crate::table::{Speed, Table};
+
+/// Rounds that count, with each place of the output.
+const ROUNDS: usize = 9;
+
+/// Where the output begins in its memory, in bytes. How both lie to one another moves a decoder's
+/// time by a percent or two, and no place is the right one.
+const PLACES: [usize; 5] = [0, 16, 80, 1040, 2064];
+
+pub(crate) fn measure(set: &Set, target: Option<f64>, table: &mut Table) -> peer::Result<()> {
+    eprintln!("{}", set.name);
+    check(set)?;
+    let mut memory = vec![0; set.largest() + 4096];
+    let mut times = Which::ALL.map(|_| Vec::new());
+    for place in PLACES {
+        // Also the decoders' own memory is another at each place.
+        let mut decoders = Which::ALL.map(Which::new);
+        let dst = &mut memory[place..];
+        for round in 0..=ROUNDS {
+            for turn in 0..decoders.len() {
+                // Each follows each of the others as often.
+                let which = (round + turn) % decoders.len();
+                let start = Instant::now();
+                for frame in &set.frames {
+                    decoders[which].frame(&frame.src, &mut dst[..frame.size])?;
+                }
+                let time = start.elapsed();
+                if round > 0 {
+                    times[which].push(time);
+                }
+            }
+        }
+    }
+    let bytes = set.bytes();
+    let speed = |times: &Vec<Duration>| Speed::new(bytes, times);
+    let [c, ours @ ..] = &times;
+    let cells = ours.each_ref().map(|ours| speed(ours).beside(&ratios(c, ours)));
+    table.speeds(set, &speed(c), cells, target, median(&ratios(c, &times[1])));
+    Ok(())
+}
+
+/// Every decoder has to give what was compressed.
+fn check(set: &Set) -> peer::Result<()> {
+    let mut dst = vec![0; set.largest()];
+    for which in Which::ALL {
+        let mut decoder = which.new();
+        for frame in &set.frames {
+            dst.fill(0xa5);
+            let written = decoder.frame(&frame.src, &mut dst[..frame.size])?;
+            if dst[..written] != frame.content[..] {
+                return Err(format!("{which:?} decodes to other bytes").into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How many times faster the second is than the first, round by round: what disturbs a round is
+/// in both of its times.
+pub(crate) fn ratios(first: &[Duration], second: &[Duration]) -> Vec<f64> {
+    let mut ratios: Vec<f64> =
+        first.iter().zip(second).map(|(a, b)| a.as_secs_f64() / b.as_secs_f64()).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios
+}
+
+/// The middle of sorted figures.
+pub(crate) fn median(sorted: &[f64]) -> f64 {
+    sorted[sorted.len() / 2]
+}
