@@ -31,16 +31,13 @@ pub struct Tally {
 ///
 /// # Errors
 /// [`Broken`].
-pub fn archive<D>(
-    decoder: &mut D,
+pub fn archive(
+    decoder: &mut dyn Decompress,
     archive: &[u8],
     limits: &Limits,
     strictness: Strictness,
     seed: u64,
-) -> Result<Tally, Broken>
-where
-    D: Decompress,
-{
+) -> Result<Tally, Broken> {
     let mut tally = Tally::default();
     let Ok(toc) = OwnedToc::read(archive, limits, strictness) else { return Ok(tally) };
     let region = toc.toc().zstd_blob();
@@ -79,16 +76,13 @@ where
 }
 
 /// One kernel through the gates. Whether it was decoded.
-fn kernel<D>(
-    decoder: &mut D,
+fn kernel(
+    decoder: &mut dyn Decompress,
     entry: &Entry<'_>,
     offset: u64,
     stored: &[u8],
     limits: &Limits,
-) -> Result<bool, Broken>
-where
-    D: Decompress,
-{
+) -> Result<bool, Broken> {
     if let Err(error) = load::admit(entry, offset, stored.len() as u64, limits) {
         same(
             "what is not admitted is not checked",
@@ -103,7 +97,7 @@ where
     let size = entry.size as usize;
     let checked = load::check(entry, offset, stored, limits);
     let mut kernel = vec![0x5a; size];
-    let expanded = load::expand(entry, offset, stored, Some(decoder), &mut kernel);
+    let expanded = load::expand(entry, offset, stored, Some(&mut *decoder), &mut kernel);
     if let Err(error) = checked {
         let excused = expanded.is_err() || error.class() == Class::Limit;
         require(excused, "what is refused before it is decoded cannot be decoded", || {

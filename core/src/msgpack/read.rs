@@ -210,15 +210,19 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn str(&mut self) -> Result<&'a [u8], Error> {
         // Names are short: heads of one and of two bytes are worth a path of their own.
-        let rest = self.rest();
-        let (head, len) = match *rest {
-            [head @ 0xa0..=0xbf, ..] => (1, usize::from(head & 0x1f)),
-            [0xd9, len, ..] => (2, usize::from(len)),
+        let (bytes, at) = (self.cursor.bytes(), self.cursor.position());
+        let (start, len) = match bytes.get(at) {
+            Some(head @ 0xa0..=0xbf) => (at + 1, head & 0x1f),
+            Some(0xd9) => match bytes.get(at + 1) {
+                Some(len) => (at + 2, *len),
+                None => return self.str_slow(),
+            },
             _ => return self.str_slow(),
         };
-        let Some(bytes) = rest.get(head..head + len) else { return self.str_slow() };
-        self.cursor.pass(head + len);
-        Ok(bytes)
+        let end = start + usize::from(len);
+        let Some(text) = bytes.get(start..end) else { return self.str_slow() };
+        self.cursor.pass(end - at);
+        Ok(text)
     }
 
     #[cold]
@@ -239,9 +243,10 @@ impl<'a> Reader<'a> {
     /// Another type, truncated input, or more pairs than bytes are left for.
     #[inline]
     pub fn map(&mut self) -> Result<u32, Error> {
-        if let [head @ 0x80..=0x8f, rest @ ..] = self.rest() {
+        let (bytes, at) = (self.cursor.bytes(), self.cursor.position());
+        if let Some(head @ 0x80..=0x8f) = bytes.get(at) {
             let pairs = u32::from(head & 0x0f);
-            if pairs as usize * 2 <= rest.len() {
+            if pairs as usize * 2 < bytes.len() - at {
                 self.cursor.pass(1);
                 return Ok(pairs);
             }
