@@ -25,7 +25,7 @@ impl<const L: usize> Decoder for Workspace<L> {
 
 impl Decoder for FrameDecoder {
     fn frame(&mut self, src: &[u8], dst: &mut [u8]) -> peer::Result<usize> {
-        Ok(self.decode_all(src, dst)?)
+        self.decode_all(src, dst).map_err(|error| error.to_string().into())
     }
 }
 
@@ -46,8 +46,8 @@ impl Which {
     /// All of them.
     pub(crate) const ALL: [Which; 4] = [Which::C, Which::Fast, Which::Small, Which::Ruzstd];
 
-    /// A new one.
-    pub(crate) fn new(self) -> Box<dyn Decoder> {
+    /// A new decoder.
+    pub(crate) fn make(self) -> Box<dyn Decoder> {
         match self {
             Which::C => Box::new(DCtx::create()),
             Which::Fast => Box::new(Workspace::fast()),

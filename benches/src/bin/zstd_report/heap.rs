@@ -13,10 +13,10 @@ pub(crate) fn measure(set: &Set, table: &mut Table) -> peer::Result<()> {
     let mut dst = vec![0; set.largest()];
     HEAP.count();
     let mut calls = |which: Which| -> peer::Result<i64> {
-        let mut decoder = which.new();
+        let mut decoder = which.make();
         let before = HEAP.counted().calls;
         for frame in &set.frames {
-            decoder.frame(&frame.src, &mut dst[..frame.size])?;
+            decoder.frame(&frame.src, &mut dst[..frame.size()])?;
         }
         Ok(HEAP.counted().calls - before)
     };
@@ -29,7 +29,7 @@ pub(crate) fn measure(set: &Set, table: &mut Table) -> peer::Result<()> {
 
     let mut c = DCtx::create();
     let frame = set.frames.first().ok_or("no frame")?;
-    crate::decoder::Decoder::frame(&mut c, &frame.src, &mut dst[..frame.size])?;
+    crate::decoder::Decoder::frame(&mut c, &frame.src, &mut dst[..frame.size()])?;
     table.workspaces(c.sizeof(), [size_of::<Workspace>(), size_of::<Workspace<0>>()]);
     Ok(())
 }

@@ -21,14 +21,17 @@ const SMALL: usize = 2048;
 pub(crate) struct Frame {
     pub(crate) src: Vec<u8>,
     pub(crate) content: Vec<u8>,
-    /// Of the content, in bytes.
-    pub(crate) size: usize,
 }
 
 impl Frame {
     fn of(content: &[u8]) -> peer::Result<Frame> {
         let src = zstd::bulk::compress(content, LEVEL)?;
-        Ok(Frame { src, content: content.to_vec(), size: content.len() })
+        Ok(Frame { src, content: content.to_vec() })
+    }
+
+    /// Of the content, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.content.len()
     }
 }
 
@@ -42,12 +45,12 @@ pub(crate) struct Set {
 impl Set {
     /// Content in all.
     pub(crate) fn bytes(&self) -> usize {
-        self.frames.iter().map(|frame| frame.size).sum()
+        self.frames.iter().map(Frame::size).sum()
     }
 
     /// The largest content of a frame.
     pub(crate) fn largest(&self) -> usize {
-        self.frames.iter().map(|frame| frame.size).max().unwrap_or(0)
+        self.frames.iter().map(Frame::size).max().unwrap_or(0)
     }
 }
 
@@ -79,7 +82,10 @@ pub(crate) fn code_objects() -> peer::Result<Option<Set>> {
         let size = fields.next().ok_or("a row without a size")?.parse()?;
         let src = fs::read(root.join("zstd/code_objects").join(name))?;
         let content = zstd::bulk::decompress(&src, size)?;
-        Ok(Frame { src, content, size })
+        if content.len() != size {
+            return Err(format!("{name} is not of the size that the table says").into());
+        }
+        Ok(Frame { src, content })
     };
     let frames = table.lines().skip(1).map(frame).collect::<peer::Result<_>>()?;
     Ok(Some(Set { name: "code objects", frames }))

@@ -40,17 +40,20 @@ fn report() -> peer::Result<()> {
     let mut table = Table::new();
     let objects = input::code_objects()?;
     match &objects {
-        Some(objects) => speed::measure(objects, Some(0.90), &mut table)?,
+        Some(objects) => {
+            speed::measure(objects, 1, 0.90, &mut table)?;
+            speed::measure(objects, 4, 0.90, &mut table)?;
+        }
         None => table.skipped("code objects, and what is cut from them", "no shared data"),
     }
     for large in [input::code(), input::text(), input::x86()] {
         match large? {
-            input::Large::There(set) => speed::measure(&set, Some(0.95), &mut table)?,
+            input::Large::There(set) => speed::measure(&set, 1, 0.95, &mut table)?,
             input::Large::Skipped { what, why } => table.skipped(what, &why),
         }
     }
     if let Some(objects) = &objects {
-        speed::measure(&input::cut(objects)?, Some(0.75), &mut table)?;
+        speed::measure(&input::cut(objects)?, 1, 0.75, &mut table)?;
         parallel::measure(objects, &mut table)?;
         heap::measure(objects, &mut table)?;
     }

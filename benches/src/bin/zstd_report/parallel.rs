@@ -5,10 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rocload_benches::peer;
+use rocload_fixtures::rng::Rng;
 
 use crate::decoder::{Decoder, Which};
 use crate::input::Set;
-use crate::speed::{median, ratios};
+use crate::speed::{median, order, ratios};
 use crate::table::{Speed, Table};
 
 const FRAMES: usize = 400;
@@ -26,15 +27,15 @@ pub(crate) fn measure(objects: &Set, table: &mut Table) -> peer::Result<()> {
         .iter()
         .cycle()
         .take(FRAMES)
-        .map(|frame| (frame.src.clone(), frame.size))
+        .map(|frame| (frame.src.clone(), frame.size()))
         .collect();
     let bytes: usize = frames.iter().map(|frame| frame.1).sum();
-    let worker = |which: Which| -> Worker { (which.new(), vec![0; objects.largest()]) };
+    let worker = |which: Which| -> Worker { (which.make(), vec![0; objects.largest()]) };
     let mut workers = COMPARED.map(|which| [worker(which), worker(which)]);
     let mut times = COMPARED.map(|_| [Vec::new(), Vec::new()]);
+    let mut rng = Rng::new(0x5eed);
     for round in 0..=ROUNDS {
-        for turn in 0..workers.len() {
-            let which = (round + turn) % workers.len();
+        for which in order::<{ COMPARED.len() }>(&mut rng) {
             for threads in [1, 2] {
                 let time = run(&frames, &mut workers[which][..threads])?;
                 if round > 0 {

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rocload_benches::peer;
+use rocload_fixtures::rng::Rng;
 
 use crate::decoder::Which;
 use crate::input::Set;
@@ -15,22 +16,30 @@ const ROUNDS: usize = 9;
 /// time by a percent or two, and no place is the right one.
 const PLACES: [usize; 5] = [0, 16, 80, 1040, 2064];
 
-pub(crate) fn measure(set: &Set, target: Option<f64>, table: &mut Table) -> peer::Result<()> {
+/// Each frame is decoded `repeats` times before the next one.
+pub(crate) fn measure(
+    set: &Set,
+    repeats: usize,
+    target: f64,
+    table: &mut Table,
+) -> peer::Result<()> {
     eprintln!("{}", set.name);
     check(set)?;
     let mut memory = vec![0; set.largest() + 4096];
     let mut times = Which::ALL.map(|_| Vec::new());
+    let mut rng = Rng::new(0x5eed);
     for place in PLACES {
         // Also the decoders' own memory is another at each place.
-        let mut decoders = Which::ALL.map(Which::new);
+        let mut decoders = Which::ALL.map(Which::make);
         let dst = &mut memory[place..];
         for round in 0..=ROUNDS {
-            for turn in 0..decoders.len() {
-                // Each follows each of the others as often.
-                let which = (round + turn) % decoders.len();
+            // Drawn anew each time, so that none is always the one that follows the slowest.
+            for which in order::<{ Which::ALL.len() }>(&mut rng) {
                 let start = Instant::now();
                 for frame in &set.frames {
-                    decoders[which].frame(&frame.src, &mut dst[..frame.size])?;
+                    for _ in 0..repeats {
+                        decoders[which].frame(&frame.src, &mut dst[..frame.size()])?;
+                    }
                 }
                 let time = start.elapsed();
                 if round > 0 {
@@ -39,22 +48,36 @@ pub(crate) fn measure(set: &Set, target: Option<f64>, table: &mut Table) -> peer
             }
         }
     }
-    let bytes = set.bytes();
+    let bytes = set.bytes() * repeats;
     let speed = |times: &Vec<Duration>| Speed::new(bytes, times);
     let [c, ours @ ..] = &times;
     let cells = ours.each_ref().map(|ours| speed(ours).beside(&ratios(c, ours)));
-    table.speeds(set, &speed(c), cells, target, median(&ratios(c, &times[1])));
+    let name = match repeats {
+        1 => set.name.to_string(),
+        _ => format!("{}, each {repeats} times in a row", set.name),
+    };
+    let reached = median(&ratios(c, &times[Which::Fast as usize]));
+    table.speeds(&name, set, &speed(c), cells, (target, reached));
     Ok(())
+}
+
+/// The numbers below `N` in a random order.
+pub(crate) fn order<const N: usize>(rng: &mut Rng) -> [usize; N] {
+    let mut order = std::array::from_fn(|at| at);
+    for at in (1..N).rev() {
+        order.swap(at, rng.below(at as u64 + 1) as usize);
+    }
+    order
 }
 
 /// Every decoder has to give what was compressed.
 fn check(set: &Set) -> peer::Result<()> {
     let mut dst = vec![0; set.largest()];
     for which in Which::ALL {
-        let mut decoder = which.new();
+        let mut decoder = which.make();
         for frame in &set.frames {
             dst.fill(0xa5);
-            let written = decoder.frame(&frame.src, &mut dst[..frame.size])?;
+            let written = decoder.frame(&frame.src, &mut dst[..frame.size()])?;
             if dst[..written] != frame.content[..] {
                 return Err(format!("{which:?} decodes to other bytes").into());
             }

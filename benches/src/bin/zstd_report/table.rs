@@ -58,23 +58,21 @@ impl Table {
 
     pub(crate) fn speeds(
         &mut self,
+        name: &str,
         set: &Set,
         c: &Speed,
         [fast, small, ruzstd]: [String; 3],
-        target: Option<f64>,
-        reached: f64,
+        (target, reached): (f64, f64),
     ) {
         let (frames, megabytes) = (set.frames.len(), set.bytes() as f64 / 1e6);
         let many = if frames == 1 { "frame" } else { "frames" };
         self.0.push([
-            format!("{}: {frames} {many}, {megabytes:.1} MB", set.name),
+            format!("{name}: {frames} {many}, {megabytes:.1} MB"),
             c.to_string(),
             fast,
             small,
             ruzstd,
-            target.map_or_else(String::new, |target| {
-                aim(&format!(">= {target:.2}"), reached >= target)
-            }),
+            aim(&format!(">= {target:.2}"), reached >= target),
         ]);
     }
 

