@@ -8,7 +8,11 @@ use core::cell::RefCell;
 use laws::{Broken, kernel, kpack, msgpack as law};
 use rocload_core::Limits;
 use rocload_core::kpack::Strictness;
-use rocload_core::zstd::Ruzstd;
+use rocload_core::zstd::{Decompress, Ruzstd, Workspace};
+
+mod zstd;
+
+pub use zstd::{zstd_frame, zstd_stream};
 
 /// Caps that keep one input fast and small; all else as on a desktop.
 fn limits() -> Limits {
@@ -44,21 +48,27 @@ pub fn kpack_open(bytes: &[u8]) {
         hold(kpack::owned_agrees(bytes, &limits, strictness));
     }
     // Of a file that is now and then shorter or longer than it was said to be.
-    let said = if seed % 4 == 0 { total ^ (1 << (seed % 12)) } else { total };
-    let strictness = BOTH[usize::from(seed % 3 == 0)];
+    let said = if seed.is_multiple_of(4) { total ^ (1 << (seed % 12)) } else { total };
+    let strictness = BOTH[usize::from(seed.is_multiple_of(3))];
     hold(kpack::open_any_way(bytes, said, &limits, strictness, Some(seed)));
 }
 
 /// An archive from its first byte to its last kernel: the frame walk, the gates before each
-/// allocation, decoding whole and by pieces against the C library.
+/// allocation, decoding whole and by pieces with every backend against the C library.
 pub fn kpack_kernel(bytes: &[u8]) {
     thread_local! {
-        // Kept from input to input, as a program keeps it from kernel to kernel.
-        static DECODER: RefCell<Ruzstd> = RefCell::new(Ruzstd::new());
+        // Kept from input to input, as a program keeps them from kernel to kernel.
+        static DECODERS: RefCell<[Box<dyn Decompress>; 3]> = RefCell::new([
+            Box::new(Workspace::fast()),
+            Box::new(Workspace::<0>::new()),
+            Box::new(Ruzstd::new()),
+        ]);
     }
-    DECODER.with_borrow_mut(|decoder| {
-        for strictness in BOTH {
-            let verdict = kernel::archive(decoder, bytes, &limits(), strictness, seed(bytes));
+    DECODERS.with_borrow_mut(|decoders| {
+        let strictness = BOTH[usize::from(seed(bytes).is_multiple_of(3))];
+        for decoder in decoders {
+            let verdict =
+                kernel::archive(&mut **decoder, bytes, &limits(), strictness, seed(bytes));
             hold(verdict.map(|_| ()));
         }
     });

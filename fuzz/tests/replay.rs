@@ -1,6 +1,7 @@
 //! Every committed input of every target, on any toolchain.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 /// Runs `target` over the files of its corpus.
@@ -15,12 +16,14 @@ fn replay(name: &str, target: fn(&[u8])) {
     let mut bytes = 0;
     for file in &files {
         let input = fs::read(file).unwrap();
-        // Printed by the test runner when the input breaks a law.
+        // Shown by the test runner when the input breaks a law.
         println!("{}", file.display());
         target(&input);
         bytes += input.len();
     }
-    println!("{name}: {} inputs, {bytes} bytes replayed", files.len());
+    // Not captured by the test runner: a gate's log shows that the corpora were there.
+    let mut log = std::io::stderr();
+    writeln!(log, "{name}: {} inputs, {bytes} bytes replayed", files.len()).unwrap();
 }
 
 #[test]
@@ -36,4 +39,14 @@ fn kpack_kernel() {
 #[test]
 fn msgpack() {
     replay("msgpack", rocload_fuzz::msgpack);
+}
+
+#[test]
+fn zstd_frame() {
+    replay("zstd_frame", rocload_fuzz::zstd_frame);
+}
+
+#[test]
+fn zstd_stream() {
+    replay("zstd_stream", rocload_fuzz::zstd_stream);
 }

@@ -9,8 +9,9 @@
 //! - [`msgpack`]: the reader and the writer against the crate `rmpv`.
 //! - [`kpack`]: the views and indexes of a table of contents against each other and a naive twin.
 //! - [`frames`]: the frame index against a naive walk.
-//! - [`decompress`]: a backend's two ways against each other and the C library.
-//! - [`kernel`]: a whole archive, from its first byte to its last kernel.
+//! - `decompress` (feature `alloc`): a backend's two ways against each other and the C library.
+//! - `zstd` (feature `alloc`): the project's decoder, its layouts and entries, against each other and the C library.
+//! - `kernel` (feature `alloc`): a whole archive, from its first byte to its last kernel.
 //! - [`machines`]: two machines to try drivers and the law itself on.
 //!
 //! ```
@@ -26,6 +27,7 @@
 
 use core::fmt;
 
+#[cfg(feature = "alloc")]
 pub mod decompress;
 pub mod frames;
 #[cfg(feature = "alloc")]
@@ -35,6 +37,8 @@ pub mod machines;
 pub mod msgpack;
 pub mod random;
 pub mod split;
+#[cfg(feature = "alloc")]
+pub mod zstd;
 
 /// A law that did not hold, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
