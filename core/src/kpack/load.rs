@@ -7,19 +7,21 @@
 //!
 //! ```
 //! use rocload_core::Limits;
-//! use rocload_core::kpack::{OwnedToc, Strictness, load};
+//! use rocload_core::kpack::{Header, Strictness, Toc, load};
 //! # let archive: &[u8] = rocload_core::kpack::EXAMPLE;
 //!
 //! let limits = Limits::default();
-//! let toc = OwnedToc::read(archive, &limits, Strictness::Strict)?;
+//! let total = archive.len() as u64;
+//! let base = Header::parse(archive, total)?.toc_offset;
+//! let toc = Toc::parse(&archive[base as usize..], base, total, &limits, Strictness::Strict)?;
 //! let entry = toc.find(b"lib/libsmall.so#0", b"gfx90a")?.unwrap();
 //! // Scheme none: the entry itself knows where. Otherwise `zstd::FrameIndex` does.
 //! let (offset, stored_size) = (entry.offset.unwrap(), entry.stored_size.unwrap());
 //! load::admit(&entry, offset, stored_size, &limits)?;
 //! let stored = &archive[offset as usize..][..stored_size as usize];
 //! load::check(&entry, offset, stored, &limits)?;
-//! let mut kernel = vec![0; entry.size as usize];
-//! load::expand(&entry, offset, stored, None, &mut kernel)?;
+//! let mut kernel = [0; 12];
+//! load::expand(&entry, offset, stored, None, &mut kernel[..entry.size as usize])?;
 //! assert_eq!(kernel, b"a code objec");
 //! # Ok::<(), rocload_core::Error>(())
 //! ```
