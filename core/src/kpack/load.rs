@@ -22,7 +22,7 @@
 //! load::check(&entry, offset, stored, &limits)?;
 //! let mut kernel = [0; 12];
 //! load::expand(&entry, offset, stored, None, &mut kernel[..entry.size as usize])?;
-//! assert_eq!(kernel, b"a code objec");
+//! assert_eq!(&kernel, b"a code objec");
 //! # Ok::<(), rocload_core::Error>(())
 //! ```
 
