@@ -171,7 +171,7 @@ impl std::error::Error for Error {
 }
 
 /// A name for a message: printable, and cut in the middle where it is too long to be read.
-fn shortened(name: &[u8]) -> String {
+pub fn shortened(name: &[u8]) -> String {
     const MOST: usize = 120;
     let text = printable(name);
     let count = text.chars().count();
@@ -183,14 +183,45 @@ fn shortened(name: &[u8]) -> String {
     format!("{head}...{tail}")
 }
 
-/// A name for a person's eyes: UTF-8 as it is, anything else and control characters escaped.
+/// Characters that break a line or change the direction of what stands around them.
+const fn reorders(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A name for a person's eyes: UTF-8 as it is, anything else, control
+/// characters and those that reorder text escaped.
 pub fn printable(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
         for c in chunk.valid().chars() {
-            if c.is_control() { text.extend(c.escape_default()) } else { text.push(c) }
+            if c.is_control() || reorders(c) {
+                text.extend(c.escape_default())
+            } else {
+                text.push(c)
+            }
         }
         text.push_str(&chunk.invalid().escape_ascii().to_string());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_act_on_a_terminal() {
+        assert_eq!(printable("lib/ä#0".as_bytes()), "lib/ä#0");
+        assert_eq!(printable(b"a\x1b[31m\n"), "a\\u{1b}[31m\\n");
+        assert_eq!(printable("a\u{202e}b\u{2028}c".as_bytes()), "a\\u{202e}b\\u{2028}c");
+        assert_eq!(printable(b"a\xffb"), "a\\xffb");
+    }
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        let name = [&[b'a'; 4000][..], b"#7"].concat();
+        let text = shortened(&name);
+        assert!(text.starts_with("aaa") && text.ends_with("a#7") && text.len() < 130, "{text}");
+        assert_eq!(shortened(b"lib/a#0"), "lib/a#0");
+    }
 }

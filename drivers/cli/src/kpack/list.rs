@@ -1,6 +1,7 @@
 //! `rocload kpack list`: the kernels of archives.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -54,6 +55,7 @@ impl List {
         let options = Options { filter: &filter, identify, threads };
         let (mut found, mut asked) = (0, false);
         let mut arches: Vec<Vec<u8>> = Vec::new();
+        let mut known = HashSet::new();
         for path in &archives {
             if ui.is_closed() {
                 return;
@@ -62,7 +64,7 @@ impl List {
             let Some(matched) = show(ui, path, &archive, &options) else { continue };
             (found, asked) = (found + matched, true);
             for arch in archive.toc().arches() {
-                if !arches.iter().any(|known| known == arch) {
+                if known.insert(arch.to_vec()) {
                     arches.push(arch.to_vec());
                 }
             }

@@ -10,7 +10,7 @@ use clap::Args;
 use clap::error::ErrorKind as UsageKind;
 use rocload::core::ErrorKind as CoreKind;
 use rocload::core::kpack::Fault as KpackFault;
-use rocload::error::printable;
+use rocload::error::shortened;
 use rocload::{Archive, Error, ErrorKind, Options, ReadAt};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -146,7 +146,7 @@ impl Fault {
 
     /// The fault with the names of its kernel, for people.
     fn message(&self) -> String {
-        let shown = |name: &String| printable(name.as_bytes());
+        let shown = |name: &String| shortened(name.as_bytes());
         match (self.binary.as_ref().map(shown), self.arch.as_ref().map(shown)) {
             (Some(binary), Some(arch)) => format!("{binary} for {arch}: {}", self.text),
             (Some(binary), None) => format!("{binary}: {}", self.text),
