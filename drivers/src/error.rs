@@ -195,9 +195,9 @@ pub fn printable(name: &[u8]) -> String {
     for chunk in name.utf8_chunks() {
         for c in chunk.valid().chars() {
             if c.is_control() || reorders(c) {
-                text.extend(c.escape_default())
+                text.extend(c.escape_default());
             } else {
-                text.push(c)
+                text.push(c);
             }
         }
         text.push_str(&chunk.invalid().escape_ascii().to_string());
