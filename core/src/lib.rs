@@ -32,10 +32,14 @@ extern crate std;
 pub mod bundle;
 pub mod cursor;
 pub mod error;
+pub mod gguf;
+pub mod http;
 pub mod kpack;
 pub mod limits;
+pub mod llama;
 pub mod msgpack;
 pub mod need;
+pub mod sse;
 pub mod zstd;
 
 pub use cursor::Cursor;

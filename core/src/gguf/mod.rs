@@ -1,0 +1,1 @@
+//! GGUF model files: header, metadata, tensors, memory fit.

@@ -1,0 +1,1 @@
+//! The client side of HTTP/1.1.
