@@ -126,7 +126,7 @@ impl GgmlType {
     /// whole number of blocks, or a size beyond 64 bits.
     pub fn row_bytes(self, elements: u64) -> Option<u64> {
         let (count, bytes) = self.block()?;
-        if elements % count != 0 {
+        if !elements.is_multiple_of(count) {
             return None;
         }
         (elements / count).checked_mul(bytes)
