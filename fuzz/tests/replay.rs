@@ -50,3 +50,8 @@ fn zstd_frame() {
 fn zstd_stream() {
     replay("zstd_stream", rocload_fuzz::zstd_stream);
 }
+
+#[test]
+fn gguf_split() {
+    replay("gguf_split", rocload_fuzz::gguf_split);
+}

@@ -339,11 +339,11 @@ impl Law {
         })
     }
 
-    /// Whether so many sequences, or any more, are sure not to fit with the least context.
+    /// Whether so many sequences are sure not to fit with the least context. More sequences need
+    /// more of that: each has 256 cells of its own or shares all of them.
     fn hopeless(&self, budget: u64) -> bool {
         let least = self.context.min(CELLS as u32);
-        (self.parallel..=MAX_PARALLEL)
-            .all(|parallel| self.need_of(least, parallel).is_none_or(|need| need.low() > budget))
+        self.need_of(least, self.parallel).is_none_or(|need| need.low() > budget)
     }
 
     /// Whether it fits into `budget` bytes of free memory.

@@ -159,12 +159,12 @@ impl fmt::Display for GgmlType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::string::ToString;
+    use alloc::string::ToString;
 
     #[test]
     fn thirty_five_types_live_and_eight_are_removed() {
         assert_eq!(GgmlType::all().count(), 35);
-        let removed: std::vec::Vec<u32> = (0..100).filter(|&id| GgmlType(id).removed()).collect();
+        let removed: alloc::vec::Vec<u32> = (0..100).filter(|&id| GgmlType(id).removed()).collect();
         assert_eq!(removed, [4, 5, 31, 32, 33, 36, 37, 38]);
         assert!(!GgmlType(43).known() && !GgmlType(43).removed());
         assert_eq!(GgmlType(u32::MAX).name(), None);

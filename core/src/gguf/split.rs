@@ -395,8 +395,8 @@ impl<'a, S: Storage> Set<'a, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::string::ToString;
-    use std::vec::Vec;
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
 
     fn parsed(name: &str) -> Option<(Vec<u8>, u32, u32)> {
         ShardName::parse(name.as_bytes()).map(|n| (n.prefix.to_vec(), n.number, n.count))
