@@ -66,19 +66,21 @@ fn the_recorded_log_is_met() {
         let law = Law::new(&gemma(), &settings(line)).unwrap();
         let Need { context, per_sequence, parallel, kv, kv_windowed, output, compute, .. } =
             law.need().unwrap();
-        let find = |what: &str| lines.lines().filter(move |line| line.contains(what));
-        let sizes: Vec<u64> = find("CPU KV buffer").map(logged).collect();
+        let find = |what: &str| -> Vec<&str> {
+            lines.lines().filter(|line| line.contains(what)).collect()
+        };
+        let sizes: Vec<u64> = find("CPU KV buffer").into_iter().map(logged).collect();
         assert_eq!(sizes, [kv - kv_windowed, kv_windowed].map(hundredths), "{line}: cache");
-        let sizes: Vec<u64> = find("output buffer").map(logged).collect();
+        let sizes: Vec<u64> = find("output buffer").into_iter().map(logged).collect();
         assert_eq!(sizes, [hundredths(output)], "{line}: output");
         for (what, value) in
             [("n_seq_max", parallel.into()), ("n_ctx  ", context), ("n_ctx_seq", per_sequence)]
         {
-            let found = find(what).next().and_then(|line| line.rsplit(' ').next()).unwrap();
+            let found = find(what)[0].rsplit(' ').next().unwrap();
             assert_eq!(found.parse::<u64>(), Ok(value), "{line}: {what}");
         }
         let compute = compute.unwrap();
-        let buffer = find("compute buffer").map(logged).next().unwrap();
+        let buffer = logged(find("compute buffer")[0]);
         let range = hundredths(compute.low)..=hundredths(compute.high);
         assert!(range.contains(&buffer), "{line}: compute {buffer} in {range:?}");
         seen += 1;

@@ -72,7 +72,7 @@ pub fn sets_agree(bytes: &[u8]) -> Verdict {
             _ => match draw.below(3) {
                 0 => Key::Absent,
                 1 => Key::Wrong,
-                _ => Key::Is(draw.below(5) as u64),
+                _ => Key::Is(draw.below(5)),
             },
         };
         let shard = Shard {
