@@ -15,7 +15,7 @@
 use core::fmt;
 
 use crate::limits::Cap;
-use crate::{kpack, msgpack, zstd};
+use crate::{gguf, kpack, msgpack, zstd};
 
 /// A fault and where it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,7 @@ impl Error {
             ErrorKind::Limit { .. } => Class::Limit,
             ErrorKind::Kpack(fault) => fault.class(),
             ErrorKind::Zstd(fault) => fault.class(),
+            ErrorKind::Gguf(fault) => fault.class(),
             ErrorKind::Truncated { .. } | ErrorKind::Msgpack(_) => Class::Malformed,
         }
     }
@@ -99,6 +100,8 @@ pub enum ErrorKind {
     Kpack(kpack::Fault),
     /// A zstd frame cannot be decoded.
     Zstd(zstd::Fault),
+    /// A rule of the GGUF format is broken.
+    Gguf(gguf::Fault),
 }
 
 impl fmt::Display for ErrorKind {
@@ -120,6 +123,7 @@ impl fmt::Display for ErrorKind {
             Self::Msgpack(fault) => fault.fmt(f),
             Self::Kpack(fault) => fault.fmt(f),
             Self::Zstd(fault) => fault.fmt(f),
+            Self::Gguf(fault) => fault.fmt(f),
         }
     }
 }

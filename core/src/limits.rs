@@ -37,6 +37,26 @@ pub struct Limits {
     pub target_features: u8,
     /// History that a frame which is decoded piecewise may refer to: 8 MiB (embedded: 64 KiB).
     pub window_bytes: u64,
+    /// A GGUF file from its magic to the end of its tensor table: 1 GiB.
+    pub gguf_header_bytes: u64,
+    /// Metadata keys of a GGUF file: 2^20 (embedded: 4,096).
+    pub gguf_keys: u32,
+    /// Tensors of a GGUF file: 2^20 (embedded: 4,096).
+    pub gguf_tensors: u32,
+    /// A key or a tensor's name in a GGUF file: 1 MiB (embedded: 64 KiB).
+    pub gguf_key_bytes: u32,
+    /// Elements of an array in a GGUF file, which are walked over or shown: 2^30.
+    pub gguf_array: u64,
+    /// Arrays within arrays in a GGUF file: 8, never more than
+    /// [`gguf::MAX_DEPTH`](crate::gguf::MAX_DEPTH).
+    pub gguf_depth: u8,
+    /// The alignment in a GGUF file: 2^20.
+    pub gguf_alignment: u32,
+    /// A string value of a GGUF file that is kept or looked at as a whole: 16 MiB (embedded:
+    /// 64 KiB). Longer ones are walked over.
+    pub gguf_kept_string: u64,
+    /// Elements of an array of a GGUF file that are kept: 2^20 (embedded: 4,096).
+    pub gguf_kept_elements: u64,
 }
 
 impl Limits {
@@ -51,6 +71,15 @@ impl Limits {
         key_bytes: 4096,
         target_features: 6,
         window_bytes: 8 << 20,
+        gguf_header_bytes: 1 << 30,
+        gguf_keys: 1 << 20,
+        gguf_tensors: 1 << 20,
+        gguf_key_bytes: 1 << 20,
+        gguf_array: 1 << 30,
+        gguf_depth: 8,
+        gguf_alignment: 1 << 20,
+        gguf_kept_string: 16 << 20,
+        gguf_kept_elements: 1 << 20,
     };
 
     /// Caps for a microcontroller.
@@ -61,6 +90,11 @@ impl Limits {
             kernels: 4096,
             kernel_bytes: 1 << 20,
             window_bytes: 64 << 10,
+            gguf_keys: 4096,
+            gguf_tensors: 4096,
+            gguf_key_bytes: 64 << 10,
+            gguf_kept_string: 64 << 10,
+            gguf_kept_elements: 4096,
             ..Limits::DESKTOP
         }
     }
@@ -92,6 +126,24 @@ pub enum Cap {
     TargetFeatures,
     /// [`Limits::window_bytes`].
     WindowBytes,
+    /// [`Limits::gguf_header_bytes`].
+    GgufHeaderBytes,
+    /// [`Limits::gguf_keys`].
+    GgufKeys,
+    /// [`Limits::gguf_tensors`].
+    GgufTensors,
+    /// [`Limits::gguf_key_bytes`].
+    GgufKeyBytes,
+    /// [`Limits::gguf_array`].
+    GgufArray,
+    /// [`Limits::gguf_depth`].
+    GgufDepth,
+    /// [`Limits::gguf_alignment`].
+    GgufAlignment,
+    /// [`Limits::gguf_kept_string`].
+    GgufKeptString,
+    /// [`Limits::gguf_kept_elements`].
+    GgufKeptElements,
 }
 
 impl fmt::Display for Cap {
@@ -105,6 +157,15 @@ impl fmt::Display for Cap {
             Cap::KeyBytes => "a name's length in bytes",
             Cap::TargetFeatures => "the number of target features",
             Cap::WindowBytes => "the frame's window in bytes",
+            Cap::GgufHeaderBytes => "the header's length in bytes",
+            Cap::GgufKeys => "the number of keys",
+            Cap::GgufTensors => "the number of tensors",
+            Cap::GgufKeyBytes => "a name's length in bytes",
+            Cap::GgufArray => "the number of elements of an array",
+            Cap::GgufDepth => "the nesting of arrays",
+            Cap::GgufAlignment => "general.alignment",
+            Cap::GgufKeptString => "the length in bytes of a string to keep",
+            Cap::GgufKeptElements => "the number of elements to keep",
         })
     }
 }
