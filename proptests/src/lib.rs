@@ -32,6 +32,7 @@ use core::fmt;
 #[cfg(feature = "alloc")]
 pub mod decompress;
 pub mod frames;
+pub mod gguf;
 pub mod gguf_fit;
 pub mod gguf_split;
 #[cfg(feature = "alloc")]

@@ -522,7 +522,9 @@ impl<S: Storage, I: Interest> Reader<S, I> {
         if let State::Failed(error) = self.state {
             return Err(error);
         }
-        if let Some(warning) = self.next_note() {
+        if !self.in_head()
+            && let Some(warning) = self.next_note()
+        {
             self.emit = Emit::Warning(warning);
             return Ok(Step::item(0));
         }
@@ -560,6 +562,21 @@ impl<S: Storage, I: Interest> Reader<S, I> {
 
     fn between_entries(&self) -> bool {
         matches!(self.state, State::KeyLength | State::NameLength | State::Done | State::Stopped)
+    }
+
+    /// Before the item of a key or tensor: what is noted of it waits.
+    fn in_head(&self) -> bool {
+        matches!(
+            self.state,
+            State::Counts
+                | State::KeyName(_)
+                | State::KeyType
+                | State::StringLength
+                | State::ArrayHead
+                | State::Name(_)
+                | State::Dimensions
+                | State::Row
+        )
     }
 
     fn next_note(&mut self) -> Option<Warning> {
