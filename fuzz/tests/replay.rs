@@ -55,3 +55,13 @@ fn zstd_stream() {
 fn gguf_split() {
     replay("gguf_split", rocload_fuzz::gguf_split);
 }
+
+#[test]
+fn gguf_reader() {
+    replay("gguf_reader", rocload_fuzz::gguf_reader);
+}
+
+#[test]
+fn gguf_tensors() {
+    replay("gguf_tensors", rocload_fuzz::gguf_tensors);
+}

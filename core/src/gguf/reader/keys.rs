@@ -131,6 +131,8 @@ impl<S: Storage, I: Interest> Reader<S, I> {
         self.room(Counted::Elements, len, least, width)?;
         self.cap(Cap::GgufArray, len, self.limits.gguf_array)?;
         self.at += width;
+        // So that what is shown ends where what is passed over does.
+        self.require(len.saturating_mul(least))?;
         Ok(Some((element, len)))
     }
 
