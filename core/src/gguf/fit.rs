@@ -96,6 +96,10 @@ impl Default for Settings {
 pub enum Unknown {
     /// The architecture is not in the table of [`Cache::of`].
     Architecture,
+    /// The file is no model: an adapter, a projector, a shard without the model's keys.
+    NoModel,
+    /// A tensor's type is not known, so the weights are not.
+    TensorType,
     /// The file announces a cache whose law is not known here.
     Cache(OtherCache),
     /// A key that the law needs is absent or 0.
@@ -121,6 +125,8 @@ impl fmt::Display for Unknown {
             Unknown::Architecture => {
                 f.write_str("how this architecture keeps its cache is not known")
             }
+            Unknown::NoModel => f.write_str("the file is no model of its own"),
+            Unknown::TensorType => f.write_str("a tensor has a type whose size is not known"),
             Unknown::Cache(kind) => {
                 write!(f, "the model has {kind}, whose cache follows another law")
             }

@@ -11,7 +11,8 @@
 //!
 //! [`Reader`] knows the layout (versions 1 to 3, both byte orders) and rules of a single entry;
 //! [`Check`] adds those of the whole table; [`Summary`] picks from their items what people ask
-//! of a model. None of them allocates.
+//! of a model. None of them allocates. Beside them: [`split`] sets, memory [`fit`], [`sniff`] for
+//! what is no GGUF, and (feature `alloc`) the `write` module.
 //!
 //! Source: the GGUF specification (`docs/gguf.md` of ggml) and llama.cpp's build 11434.
 
@@ -28,6 +29,8 @@ mod summary;
 mod table;
 mod tensor;
 pub mod value;
+#[cfg(feature = "alloc")]
+pub mod write;
 
 pub use check::{Check, Verdict};
 pub use fault::{Counted, Fault, Level, Note, Strictness, Unchecked, Warning};

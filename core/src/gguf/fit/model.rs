@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+use super::Unknown;
+use crate::gguf::{Hparam, Kind, PerLayer, Summary};
+
 /// A number for each layer, or one for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heads<'a> {
@@ -27,7 +30,7 @@ pub enum Pattern<'a> {
     /// window, 1 = none.
     Period(u32),
     /// Layer by layer, nonzero = a window.
-    Each(&'a [u8]),
+    Each(&'a [u32]),
 }
 
 impl Pattern<'_> {
@@ -163,6 +166,69 @@ impl<'a> Model<'a> {
             other: None,
         }
     }
+
+    /// The model that a file's summary describes; `weights` are the bytes of its tensors, over
+    /// all its files.
+    ///
+    /// # Errors
+    /// [`Unknown`], when the file is no model, or a key is absent or not what it should be.
+    pub fn of(summary: &'a Summary, weights: u64) -> Result<Self, Unknown> {
+        if !matches!(summary.kind(), Kind::Model | Kind::Vocabulary) {
+            return Err(Unknown::NoModel);
+        }
+        if summary.unsized_tensors() > 0 {
+            return Err(Unknown::TensorType);
+        }
+        let number = |hparam| summary.get(hparam).value().and_then(|n: u64| u32::try_from(n).ok());
+        let missing = |name: &'static str| Unknown::Missing(name);
+        let heads = |hparam| match summary.per_layer(hparam) {
+            PerLayer::Absent => Ok(None),
+            PerLayer::Same(n) => {
+                u32::try_from(n).map(|n| Some(Heads::Same(n))).map_err(|_| Unknown::TooLarge)
+            }
+            PerLayer::Each { values, .. } => Ok(Some(Heads::Each(values))),
+            PerLayer::Wrong(_) => Err(missing("head count")),
+        };
+        let arch = summary.architecture().ok_or(missing("architecture"))?;
+        let embedding = number(Hparam::EmbeddingLength).ok_or(missing("embedding length"))?;
+        let all_heads = heads(Hparam::HeadCount)?.ok_or(missing("head count"))?;
+        let default_length = all_heads.of(0).and_then(|heads| embedding.checked_div(heads));
+        let length = |hparam| number(hparam).or(default_length).unwrap_or(0);
+        let used = number(Hparam::ExpertUsedCount).unwrap_or(1).max(1);
+        let announced = |&&(hparam, _): &&(Hparam, OtherCache)| match summary.per_layer(hparam) {
+            PerLayer::Absent => false,
+            PerLayer::Wrong(_) => true,
+            found => found.max() != Some(0),
+        };
+        Ok(Model {
+            arch,
+            layers: number(Hparam::BlockCount).ok_or(missing("block count"))?,
+            heads: all_heads,
+            heads_kv: heads(Hparam::HeadCountKv)?.unwrap_or(all_heads),
+            key_length: length(Hparam::KeyLength),
+            value_length: length(Hparam::ValueLength),
+            key_length_swa: number(Hparam::KeyLengthSwa),
+            value_length_swa: number(Hparam::ValueLengthSwa),
+            embedding,
+            feed_forward: summary
+                .per_layer(Hparam::FeedForwardLength)
+                .max()
+                .map(|n| n.saturating_mul(used.into())),
+            window: number(Hparam::SlidingWindow),
+            pattern: match summary.per_layer(Hparam::SlidingWindowPattern) {
+                PerLayer::Same(n) => {
+                    Some(Pattern::Period(u32::try_from(n).map_err(|_| Unknown::TooLarge)?))
+                }
+                PerLayer::Each { values, .. } => Some(Pattern::Each(values)),
+                PerLayer::Absent => None,
+                PerLayer::Wrong(_) => return Err(missing("sliding window pattern")),
+            },
+            vocabulary: summary.tokens().or(summary.get(Hparam::VocabSize).value()).unwrap_or(0),
+            context: number(Hparam::ContextLength),
+            weights,
+            other: ANNOUNCED.iter().find(announced).map(|&(_, other)| other),
+        })
+    }
 }
 
 /// A kind of cache whose law is not known here.
@@ -171,45 +237,29 @@ impl<'a> Model<'a> {
 pub enum OtherCache {
     /// Latent attention: `attention.kv_lora_rank`.
     Latent,
-    /// State-space or recurrent layers: `ssm.*`, `attention.recurrent_layers`, `wkv.*`.
+    /// State-space or recurrent layers: `ssm.state_size`, `attention.recurrent_layers`,
+    /// `full_attention_interval`.
     Recurrent,
     /// Layers that use another layer's cache: `attention.shared_kv_layers`.
     Shared,
     /// Prediction layers beside the trunk: `nextn_predict_layers`.
     Prediction,
-    /// Not causal: an encoder or an embedding model, which may keep no cache.
+    /// An encoder or embedding model, which may keep no cache: `pooling_type`.
     Encoder,
-    /// An index over keys: `attention.indexer.*`.
-    Indexer,
 }
 
-impl OtherCache {
-    /// The kind that a key announces, given without its architecture (`ssm.state_size`).
-    /// `nonzero` tells whether its value is a number other than 0 or `true`; keys that are there
-    /// and say 0 announce nothing.
-    pub fn of_key(suffix: &[u8], nonzero: bool) -> Option<Self> {
-        if suffix == b"attention.causal" {
-            return (!nonzero).then_some(OtherCache::Encoder);
-        }
-        if !nonzero {
-            return None;
-        }
-        match suffix {
-            b"attention.kv_lora_rank" => Some(OtherCache::Latent),
-            b"attention.recurrent_layers" | b"full_attention_interval" => {
-                Some(OtherCache::Recurrent)
-            }
-            b"attention.shared_kv_layers" => Some(OtherCache::Shared),
-            b"nextn_predict_layers" => Some(OtherCache::Prediction),
-            b"pooling_type" => Some(OtherCache::Encoder),
-            _ if suffix.starts_with(b"ssm.") || suffix.starts_with(b"wkv.") => {
-                Some(OtherCache::Recurrent)
-            }
-            _ if suffix.starts_with(b"attention.indexer.") => Some(OtherCache::Indexer),
-            _ => None,
-        }
-    }
-}
+/// What a key announces by a number other than 0.
+const ANNOUNCED: [(Hparam, OtherCache); 9] = [
+    (Hparam::KvLoraRank, OtherCache::Latent),
+    (Hparam::KeyLengthMla, OtherCache::Latent),
+    (Hparam::ValueLengthMla, OtherCache::Latent),
+    (Hparam::RecurrentLayers, OtherCache::Recurrent),
+    (Hparam::FullAttentionInterval, OtherCache::Recurrent),
+    (Hparam::SsmStateSize, OtherCache::Recurrent),
+    (Hparam::SharedKvLayers, OtherCache::Shared),
+    (Hparam::NextnPredictLayers, OtherCache::Prediction),
+    (Hparam::PoolingType, OtherCache::Encoder),
+];
 
 impl fmt::Display for OtherCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -219,7 +269,6 @@ impl fmt::Display for OtherCache {
             OtherCache::Shared => "layers that share a cache",
             OtherCache::Prediction => "prediction layers",
             OtherCache::Encoder => "an encoder",
-            OtherCache::Indexer => "an indexer",
         })
     }
 }

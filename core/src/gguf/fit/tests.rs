@@ -109,7 +109,7 @@ fn what_is_not_known_has_no_number() {
         let model = Model { arch: arch.as_bytes(), ..gemma() };
         assert_eq!(unknown(model, ctx(0, 1)), Unknown::Architecture, "{arch}");
     }
-    let latent = Model { other: OtherCache::of_key(b"attention.kv_lora_rank", true), ..gemma() };
+    let latent = Model { other: Some(OtherCache::Latent), ..gemma() };
     assert_eq!(unknown(latent, ctx(0, 1)), Unknown::Cache(OtherCache::Latent));
     assert_eq!(unknown(Model { layers: 0, ..gemma() }, ctx(0, 1)), Unknown::Missing("block count"));
     assert_eq!(unknown(Model { layers: u32::MAX, ..gemma() }, ctx(0, 1)), Unknown::Layers);
@@ -144,16 +144,6 @@ fn what_is_not_known_has_no_number() {
     let law = Law::new(&huge, &ctx(0, 4)).unwrap();
     assert_eq!(law.need(), Err(Unknown::TooLarge));
     assert_eq!(law.verdict(u64::MAX), Verdict::DoesNotFit);
-}
-
-#[test]
-fn keys_announce_other_caches() {
-    assert_eq!(OtherCache::of_key(b"ssm.state_size", true), Some(OtherCache::Recurrent));
-    assert_eq!(OtherCache::of_key(b"attention.causal", false), Some(OtherCache::Encoder));
-    assert_eq!(OtherCache::of_key(b"attention.causal", true), None);
-    assert_eq!(OtherCache::of_key(b"nextn_predict_layers", false), None);
-    assert_eq!(OtherCache::of_key(b"attention.indexer.top_k", true), Some(OtherCache::Indexer));
-    assert_eq!(OtherCache::of_key(b"context_length", true), None);
 }
 
 #[test]
