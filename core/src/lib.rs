@@ -19,6 +19,7 @@
 //! - [`msgpack`]: a borrowed MessagePack reader and a writer into a slice.
 //! - [`kpack`]: ROCm kernel archives: header, table of contents, index, target IDs.
 //! - [`zstd`]: frame headers, the frame index of an archive, decompression from slice to slice.
+//! - [`sse`]: server-sent events.
 //! - [`bundle`]: telling what a stored code object is.
 #![no_std]
 #![forbid(unsafe_code)]

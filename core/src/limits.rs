@@ -57,6 +57,8 @@ pub struct Limits {
     pub gguf_kept_string: u64,
     /// Elements of an array of a GGUF file that are kept: 2^20 (embedded: 4,096).
     pub gguf_kept_elements: u64,
+    /// Data of one server-sent event: 1 MiB (embedded: 4 KiB).
+    pub event_bytes: u64,
 }
 
 impl Limits {
@@ -80,6 +82,7 @@ impl Limits {
         gguf_alignment: 1 << 20,
         gguf_kept_string: 16 << 20,
         gguf_kept_elements: 1 << 20,
+        event_bytes: 1 << 20,
     };
 
     /// Caps for a microcontroller.
@@ -95,6 +98,7 @@ impl Limits {
             gguf_key_bytes: 64 << 10,
             gguf_kept_string: 64 << 10,
             gguf_kept_elements: 4096,
+            event_bytes: 4 << 10,
             ..Limits::DESKTOP
         }
     }
