@@ -16,6 +16,7 @@ use core::fmt;
 
 use crate::limits::Cap;
 use crate::{gguf, kpack, msgpack, zstd};
+use crate::{http, kpack, msgpack, zstd};
 
 /// A fault and where it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,7 @@ impl Error {
             ErrorKind::Kpack(fault) => fault.class(),
             ErrorKind::Zstd(fault) => fault.class(),
             ErrorKind::Gguf(fault) => fault.class(),
+            ErrorKind::Http(fault) => fault.class(),
             ErrorKind::Truncated { .. } | ErrorKind::Msgpack(_) => Class::Malformed,
         }
     }
@@ -102,6 +104,8 @@ pub enum ErrorKind {
     Zstd(zstd::Fault),
     /// A rule of the GGUF format is broken.
     Gguf(gguf::Fault),
+    /// An HTTP message breaks the protocol or uses what is not supported.
+    Http(http::Fault),
 }
 
 impl fmt::Display for ErrorKind {
@@ -124,6 +128,7 @@ impl fmt::Display for ErrorKind {
             Self::Kpack(fault) => fault.fmt(f),
             Self::Zstd(fault) => fault.fmt(f),
             Self::Gguf(fault) => fault.fmt(f),
+            Self::Http(fault) => fault.fmt(f),
         }
     }
 }

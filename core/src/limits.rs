@@ -59,6 +59,11 @@ pub struct Limits {
     pub gguf_kept_elements: u64,
     /// Data of one server-sent event: 1 MiB (embedded: 4 KiB).
     pub event_bytes: u64,
+    /// Head of an HTTP response, with the interim ones before it, and trailers: 16 KiB (embedded:
+    /// 4 KiB).
+    pub head_bytes: u32,
+    /// Header lines of an HTTP response: 64, never more than [`MAX_HEADERS`](crate::http::MAX_HEADERS).
+    pub headers: u8,
 }
 
 impl Limits {
@@ -83,6 +88,8 @@ impl Limits {
         gguf_kept_string: 16 << 20,
         gguf_kept_elements: 1 << 20,
         event_bytes: 1 << 20,
+        head_bytes: 16 << 10,
+        headers: 64,
     };
 
     /// Caps for a microcontroller.
@@ -99,6 +106,7 @@ impl Limits {
             gguf_kept_string: 64 << 10,
             gguf_kept_elements: 4096,
             event_bytes: 4 << 10,
+            head_bytes: 4 << 10,
             ..Limits::DESKTOP
         }
     }
@@ -148,6 +156,10 @@ pub enum Cap {
     GgufKeptString,
     /// [`Limits::gguf_kept_elements`].
     GgufKeptElements,
+    /// [`Limits::head_bytes`].
+    HeadBytes,
+    /// [`Limits::headers`].
+    Headers,
 }
 
 impl fmt::Display for Cap {
@@ -170,6 +182,8 @@ impl fmt::Display for Cap {
             Cap::GgufAlignment => "general.alignment",
             Cap::GgufKeptString => "the length in bytes of a string to keep",
             Cap::GgufKeptElements => "the number of elements to keep",
+            Cap::HeadBytes => "the head of an http response in bytes",
+            Cap::Headers => "the number of http headers",
         })
     }
 }

@@ -46,8 +46,8 @@
 //! stream" and "Interpreting an event stream".
 
 mod event;
+mod name;
 mod parser;
-mod store;
 #[cfg(test)]
 mod tests;
 

@@ -7,10 +7,11 @@ use memchr::{memchr, memchr2, memchr3};
 
 use super::NAME_BYTES;
 use super::event::{Event, Field, Item, Items, Overflow};
-use super::store::{Name, Store};
+use super::name::Name;
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::need::{End, Machine, Need, Step, Storage};
+use crate::store::Store;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 const LF: u8 = b'\n';
