@@ -17,6 +17,7 @@ use core::fmt;
 use crate::limits::Cap;
 use crate::{gguf, kpack, msgpack, zstd};
 use crate::{http, kpack, msgpack, zstd};
+use crate::{http, kpack, llama, msgpack, zstd};
 
 /// A fault and where it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,8 @@ impl Error {
             ErrorKind::Gguf(fault) => fault.class(),
             ErrorKind::Http(fault) => fault.class(),
             ErrorKind::Truncated { .. } | ErrorKind::Msgpack(_) => Class::Malformed,
+            ErrorKind::Json(_) => Class::Malformed,
+            ErrorKind::Llama(fault) => fault.class(),
         }
     }
 }
@@ -106,6 +109,10 @@ pub enum ErrorKind {
     Gguf(gguf::Fault),
     /// An HTTP message breaks the protocol or uses what is not supported.
     Http(http::Fault),
+    /// A JSON text breaks its grammar.
+    Json(llama::json::Fault),
+    /// A rule of llama-server's protocol is broken.
+    Llama(llama::Fault),
 }
 
 impl fmt::Display for ErrorKind {
@@ -129,6 +136,8 @@ impl fmt::Display for ErrorKind {
             Self::Zstd(fault) => fault.fmt(f),
             Self::Gguf(fault) => fault.fmt(f),
             Self::Http(fault) => fault.fmt(f),
+            Self::Json(fault) => fault.fmt(f),
+            Self::Llama(fault) => fault.fmt(f),
         }
     }
 }

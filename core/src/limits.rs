@@ -64,6 +64,9 @@ pub struct Limits {
     pub head_bytes: u32,
     /// Header lines of an HTTP response: 64, never more than [`MAX_HEADERS`](crate::http::MAX_HEADERS).
     pub headers: u8,
+    /// Nesting of JSON containers: 64, never more than
+    /// [`json::MAX_DEPTH`](crate::llama::json::MAX_DEPTH).
+    pub json_depth: u8,
 }
 
 impl Limits {
@@ -90,6 +93,7 @@ impl Limits {
         event_bytes: 1 << 20,
         head_bytes: 16 << 10,
         headers: 64,
+        json_depth: 64,
     };
 
     /// Caps for a microcontroller.
@@ -160,6 +164,8 @@ pub enum Cap {
     HeadBytes,
     /// [`Limits::headers`].
     Headers,
+    /// [`Limits::json_depth`].
+    JsonDepth,
 }
 
 impl fmt::Display for Cap {
@@ -184,6 +190,7 @@ impl fmt::Display for Cap {
             Cap::GgufKeptElements => "the number of elements to keep",
             Cap::HeadBytes => "the head of an http response in bytes",
             Cap::Headers => "the number of http headers",
+            Cap::JsonDepth => "the nesting of json containers",
         })
     }
 }
