@@ -2,6 +2,9 @@
 //!
 //! - [`Stream`]: a streamed answer, from body bytes to [`Item`]s, of whichever endpoint.
 //! - [`Answer`]: the same items of an answer that came whole.
+//! - [`ErrorBody`], [`Health`], [`Props`], [`Slots`], [`Models`], [`Tokens`]: the other answers.
+//! - [`request`]: bodies of requests.
+//! - [`StopIds`]: stopping at tokens by their ids.
 //! - [`json`]: the scanner and the writer that these need no allocator for.
 //!
 //! ```
@@ -26,17 +29,26 @@
 //! server of that build.
 
 mod answer;
+mod error_body;
 mod fault;
+mod info;
 mod item;
 pub mod json;
 mod read;
+pub mod request;
+mod stop;
 mod stream;
 
 pub use answer::Answer;
+pub use error_body::ErrorBody;
 pub use fault::Fault;
+pub use info::{
+    Health, Model, Models, Props, Slot, Slots, Token, TokenPiece, Tokens, detokenized, templated,
+};
 pub use item::{
     Ending, Finish, Item, Items, Outcome, Overflow, Progress, Reason, Received, ServerError,
     Timings, ToolPart, Usage,
 };
 pub use read::Dialect;
+pub use stop::{Stop, StopIds, stop_string};
 pub use stream::{Options, Stream};

@@ -39,6 +39,17 @@ impl<'i> Str<'i> {
         Pieces { rest: self.raw }
     }
 
+    /// The decoded string, character by character.
+    pub fn chars(self) -> impl Iterator<Item = char> + 'i {
+        self.pieces().flat_map(|piece| {
+            let (run, c) = match piece {
+                Piece::Run(run) => (run, None),
+                Piece::Char(c) => ("", Some(c)),
+            };
+            run.chars().chain(c)
+        })
+    }
+
     /// The decoded length in bytes.
     pub fn len(self) -> usize {
         if !self.escaped && self.utf8 {

@@ -73,6 +73,16 @@ impl<'b> Writer<'b> {
         self
     }
 
+    /// A member's name, escaped already.
+    pub(crate) fn raw_key(&mut self, key: &[u8]) -> &mut Self {
+        self.next();
+        self.put(b"\"");
+        self.put(key);
+        self.put(b"\":");
+        self.comma = false;
+        self
+    }
+
     /// A string, escaped as JSON wants: quotes, backslashes and control characters; anything
     /// else is written as UTF-8.
     pub fn string(&mut self, text: &str) -> &mut Self {

@@ -4,21 +4,22 @@
 //! and puts what is to be told on a short stack; [`Reader::next`] tells it, one item a call. The
 //! text is not kept: it is lent again each time, so that it may lie in the input of a machine.
 
+mod endpoints;
+mod kept;
 pub(crate) mod members;
 pub(crate) mod shape;
 mod work;
 
 use super::fault::Fault;
-use super::item::{
-    Ending, Finish, Item, Outcome, Overflow, Progress, Reason, Received, ServerError, Timings,
-    ToolPart, Usage,
-};
+use super::item::{Ending, Outcome, Overflow, Reason, Received};
 use super::json::{Elements, Value, check_lossy};
 use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
 use crate::need::Storage;
+pub(crate) use kept::Kept;
+use kept::{At, Hold, Said};
 use members::{string, whole};
-use shape::{Block, Choice, Message, Tool, Top};
+use shape::{Block, Choice, Tool, Top};
 use work::{Span, What, Work, Works, span};
 
 /// Whose protocol a stream speaks.
@@ -36,137 +37,6 @@ pub enum Dialect {
     Responses,
     /// `/v1/messages`; ends with `message_stop`.
     Messages,
-}
-
-/// Where a decoded string is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Place {
-    /// In the data.
-    Data(usize, usize),
-    /// In the memory for text.
-    Text(usize, usize),
-}
-
-/// An item, with the places of its strings instead of the strings.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Kept {
-    Say {
-        choice: u32,
-        what: Said,
-        at: At,
-    },
-    Token {
-        choice: u32,
-        id: i64,
-    },
-    Finish {
-        choice: u32,
-        reason: Reason,
-        word: At,
-        stop: Option<At>,
-        truncated: bool,
-    },
-    Usage(Usage),
-    Timings(Timings),
-    Progress(Progress),
-    Error {
-        code: Option<i64>,
-        kind: At,
-        message: At,
-        n_prompt_tokens: Option<u64>,
-        n_ctx: Option<u64>,
-    },
-    Overflow(Overflow),
-    End(Ending),
-}
-
-/// What a string of a kept item is; opaque outside.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Said(What);
-
-/// Where a string of a kept item is; opaque outside.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct At(Place);
-
-impl At {
-    const EMPTY: At = At(Place::Data(0, 0));
-
-    fn get<'i>(self, data: &'i [u8], text: &'i [u8]) -> &'i str {
-        let bytes = match self.0 {
-            Place::Data(start, end) => data.get(start..end),
-            Place::Text(start, end) => text.get(start..end),
-        };
-        // Checked when it was kept.
-        core::str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
-    }
-}
-
-impl Kept {
-    /// The item, given the same data and text.
-    pub(crate) fn item<'i>(&self, data: &'i [u8], text: &'i [u8]) -> Item<'i> {
-        match *self {
-            Kept::Say { choice, what: Said(what), at } => {
-                let said = at.get(data, text);
-                let call = |call, part| Item::ToolCall { choice, call, part };
-                match what {
-                    What::Role => Item::Role { choice, role: said },
-                    What::Text => Item::Text { choice, text: said },
-                    What::Reasoning => Item::Reasoning { choice, text: said },
-                    What::Id(number) => call(number, ToolPart::Id(said)),
-                    What::Name(number) => call(number, ToolPart::Name(said)),
-                    What::Arguments(number) => call(number, ToolPart::Arguments(said)),
-                }
-            }
-            Kept::Token { choice, id } => Item::Token { choice, id },
-            Kept::Finish { choice, reason, word, stop, truncated } => {
-                let stop = stop.map(|stop| stop.get(data, text));
-                let word = word.get(data, text);
-                Item::Finish { choice, finish: Finish { reason, word, stop, truncated } }
-            }
-            Kept::Usage(usage) => Item::Usage(usage),
-            Kept::Timings(timings) => Item::Timings(timings),
-            Kept::Progress(progress) => Item::Progress(progress),
-            Kept::Error { code, kind, message, n_prompt_tokens, n_ctx } => {
-                let (kind, message) = (kind.get(data, text), message.get(data, text));
-                Item::Error(ServerError { code, kind, message, n_prompt_tokens, n_ctx })
-            }
-            Kept::Overflow(overflow) => Item::Overflow(overflow),
-            Kept::End(ending) => Item::End(ending),
-        }
-    }
-}
-
-/// Memory for decoded strings, filled from its start for each item.
-struct Hold<'t, T> {
-    text: &'t mut T,
-    used: usize,
-}
-
-impl<T: Storage> Hold<'_, T> {
-    /// Keeps a string whose value stands in `data`; the error is the memory it takes.
-    fn keep(&mut self, data: &[u8], value: Span) -> Result<At, u64> {
-        let value = Value::at(data, value.0..value.1);
-        let Some(string) = value.as_str() else {
-            // Arguments that are an object are kept as their text.
-            let range = value.range();
-            let utf8 = core::str::from_utf8(value.raw()).is_ok();
-            return if utf8 { Ok(At(Place::Data(range.start, range.end))) } else { Err(0) };
-        };
-        if string.plain().is_some() {
-            // Inside its quotes.
-            let range = value.range();
-            return Ok(At(Place::Data(range.start + 1, range.end - 1)));
-        }
-        let (start, len) = (self.used, string.len());
-        let end = start.saturating_add(len);
-        if !self.text.grow(end) {
-            return Err(len as u64);
-        }
-        let place = self.text.slots_mut().get_mut(start..end).ok_or(len as u64)?;
-        string.unescape_into(place).map_err(|full| full.need)?;
-        self.used = end;
-        Ok(At(Place::Text(start, end)))
-    }
 }
 
 /// Tells the parts of event after event. See the module's text.
@@ -265,7 +135,7 @@ impl Reader {
     }
 
     fn error(&mut self, value: Value<'_>) {
-        self.works.push(Work::Error(span(value)));
+        self.works.push(Work::Error { at: span(value), message: true });
         self.ending = Some(Outcome::Failed);
     }
 
@@ -318,217 +188,6 @@ impl Reader {
         if top.error.is_none() {
             self.received.unknown += 1;
         }
-    }
-
-    fn numbers(&mut self, top: &Top<'_>) {
-        self.works.add(top.progress, Work::Progress);
-        self.works.add(top.timings, Work::Timings);
-        self.works.add(top.usage, Work::Usage);
-    }
-
-    /// An event or a whole answer of `/completion`.
-    fn completion(&mut self, top: &Top<'_>) {
-        let choice = index(top.index).unwrap_or(0);
-        self.see(choice);
-        self.received.predicted = whole(top.predicted).or(self.received.predicted);
-        self.works.add(top.progress, Work::Progress);
-        self.works.add(top.timings, Work::Timings);
-        if top.stop.and_then(Value::as_bool) == Some(true) {
-            self.stops = self.stops.saturating_add(1);
-            if self.stops >= self.answers && self.ending.is_none() {
-                self.received.done_seen = true;
-                self.ending = Some(Outcome::Complete);
-            }
-            let (prompt, completion) = (whole(top.evaluated), whole(top.predicted));
-            let total = prompt.zip(completion).map(|(prompt, more)| prompt.saturating_add(more));
-            if total.is_some() {
-                self.works.push(Work::Counts(Usage { prompt, completion, total, cached: None }));
-            }
-            let stop =
-                top.stopping_word.filter(|word| word.as_str().is_some_and(|word| !word.is_empty()));
-            let truncated = top.truncated.and_then(Value::as_bool).unwrap_or(false);
-            let word = top.stop_type.map_or((0, 0), span);
-            self.works.push(Work::Finish { choice, word, stop: stop.map(span), truncated });
-        }
-        self.works.say(choice, What::Text, top.content);
-        // The ids of a progress chunk are no tokens.
-        if top.progress.is_none() {
-            self.works.list(top.tokens, |at| Work::Ids { choice, at });
-        }
-    }
-
-    fn response_event(&mut self, kind: &str, top: &Top<'_>) {
-        match kind {
-            "response.output_item.added" => {
-                let item = top.item.map(Block::read).unwrap_or_default();
-                self.output(&item);
-            }
-            "response.output_text.delta" => self.works.say(0, What::Text, top.delta),
-            "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
-                self.works.say(0, What::Reasoning, top.delta);
-            }
-            "response.function_call_arguments.delta" => {
-                let what = What::Arguments(self.calls.saturating_sub(1));
-                self.works.say(0, what, top.delta);
-            }
-            "response.completed" | "response.incomplete" | "response.failed" => {
-                self.received.done_seen = true;
-                let Some(response) = top.response else {
-                    self.ending = self.ending.or(Some(Outcome::Complete));
-                    return;
-                };
-                let inner = Top::read(response);
-                self.ending = self.ending.or(Some(Outcome::Complete));
-                if let Some(error) = inner.error {
-                    self.error(error);
-                } else if kind == "response.failed" {
-                    self.ending = Some(Outcome::Failed);
-                }
-                self.works.add(top.timings.or(inner.timings), Work::Timings);
-                self.works.add(inner.usage, Work::Usage);
-                self.status(&inner);
-            }
-            _ => {}
-        }
-    }
-
-    /// The finish of a response: its status, or why it is incomplete.
-    fn status(&mut self, response: &Top<'_>) {
-        let why = response.details.and_then(|details| details.get("reason"));
-        let status = why.or(response.status);
-        self.works.add(status, |word| Work::Finish {
-            choice: 0,
-            word,
-            stop: None,
-            truncated: false,
-        });
-    }
-
-    /// A whole answer of `/v1/responses`.
-    fn response(&mut self, _value: Value<'_>, top: &Top<'_>) {
-        self.works.add(top.timings, Work::Timings);
-        self.works.add(top.usage, Work::Usage);
-        self.status(top);
-        self.works.list(top.output, |at| Work::Outputs { at });
-    }
-
-    /// An element of `output`, or the item that a stream adds.
-    fn output(&mut self, item: &Block<'_>) {
-        let kind = string(item.kind);
-        let is = |word| kind.is_some_and(|kind| kind.is(word));
-        if is("function_call") {
-            self.call(item.call_id.or(item.id), item.name, item.arguments);
-        } else if is("reasoning") {
-            self.works.list(item.summary, |at| Work::Blocks { at, reasoning: true });
-            self.works.list(item.content, |at| Work::Blocks { at, reasoning: true });
-        } else {
-            self.works.list(item.content, |at| Work::Blocks { at, reasoning: false });
-            self.works.say(0, What::Role, item.role);
-        }
-    }
-
-    /// A call of a tool begins, at an endpoint that does not number them.
-    fn call(
-        &mut self,
-        id: Option<Value<'_>>,
-        name: Option<Value<'_>>,
-        arguments: Option<Value<'_>>,
-    ) {
-        let call = self.calls;
-        self.calls = self.calls.saturating_add(1);
-        match arguments {
-            Some(object) if object.is_object() && object.members().next().is_some() => {
-                let what = What::Arguments(call);
-                self.works.push(Work::Say { choice: 0, what, span: span(object) });
-            }
-            arguments => self.works.say(0, What::Arguments(call), arguments),
-        }
-        self.works.say(0, What::Name(call), name);
-        self.works.say(0, What::Id(call), id);
-    }
-
-    /// False for what `/v1/messages` does not send.
-    fn message_event(&mut self, kind: &str, top: &Top<'_>) -> bool {
-        match kind {
-            "message_start" => {
-                let message = top.message.map(Top::read).unwrap_or_default();
-                self.works.add(message.usage, Work::Usage);
-                self.works.say(0, What::Role, message.role);
-            }
-            "content_block_start" => {
-                self.block(&top.block.map(Block::read).unwrap_or_default(), false)
-            }
-            "content_block_delta" => {
-                let delta = top.delta.map(Block::read).unwrap_or_default();
-                let what = What::Arguments(self.calls.saturating_sub(1));
-                self.works.say(0, what, delta.partial_json);
-                self.works.say(0, What::Text, delta.text);
-                self.works.say(0, What::Reasoning, delta.thinking);
-            }
-            "content_block_stop" | "ping" => {}
-            "message_delta" => {
-                let delta = top.delta.map(Block::read).unwrap_or_default();
-                self.works.add(top.usage, Work::Usage);
-                self.stop_reason(delta.stop_reason, delta.stop_sequence);
-            }
-            "message_stop" => {
-                self.works.add(top.timings, Work::Timings);
-                self.received.done_seen = true;
-                self.ending = self.ending.or(Some(Outcome::Complete));
-            }
-            "message" => {
-                self.works.add(top.timings, Work::Timings);
-                self.works.add(top.usage, Work::Usage);
-                self.stop_reason(top.stop_reason, top.stop_sequence);
-                self.works.list(top.content, |at| Work::Blocks { at, reasoning: false });
-                self.works.say(0, What::Role, top.role);
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    fn stop_reason(&mut self, reason: Option<Value<'_>>, sequence: Option<Value<'_>>) {
-        let stop = sequence.filter(|stop| stop.as_str().is_some()).map(span);
-        self.works.add(reason, |word| Work::Finish { choice: 0, word, stop, truncated: false });
-    }
-
-    fn block(&mut self, block: &Block<'_>, reasoning: bool) {
-        if string(block.kind).is_some_and(|kind| kind.is("tool_use")) {
-            return self.call(block.id, block.name, block.input);
-        }
-        let what = if reasoning { What::Reasoning } else { What::Text };
-        self.works.say(0, what, block.text);
-        self.works.say(0, What::Reasoning, block.thinking);
-    }
-
-    fn choice(&mut self, choice: &Choice<'_>) {
-        let number = index(choice.index).unwrap_or(0);
-        self.see(number);
-        let message = choice.delta.or(choice.message).map(Message::read).unwrap_or_default();
-        let finish = choice.finish.filter(|word| word.as_str().is_some());
-        self.works.add(finish, |word| Work::Finish {
-            choice: number,
-            word,
-            stop: None,
-            truncated: false,
-        });
-        self.works.list(message.tools, |at| Work::Tools { choice: number, at, call: 0 });
-        self.works.say(number, What::Text, choice.text);
-        self.works.say(number, What::Text, message.content);
-        let reasoning = message.reasoning_content.or(message.reasoning);
-        self.works.say(number, What::Reasoning, reasoning);
-        let logprobs = choice.logprobs.and_then(|logprobs| logprobs.get("content"));
-        self.works.list(logprobs, |at| Work::Ids { choice: number, at });
-        self.works.say(number, What::Role, message.role);
-    }
-
-    fn tool(&mut self, choice: u32, position: u32, tool: &Tool<'_>) {
-        let call = index(tool.index).unwrap_or(position);
-        let function = tool.function.map(Tool::read).unwrap_or_default();
-        self.works.say(choice, What::Arguments(call), function.arguments);
-        self.works.say(choice, What::Name(call), function.name);
-        self.works.say(choice, What::Id(call), tool.id);
     }
 
     fn see(&mut self, choice: u32) {
@@ -624,12 +283,26 @@ impl Reader {
                 Some(Kept::Say { choice, what: Said(what), at })
             }
             Work::Finish { choice, word, stop, truncated } => {
+                let keep = |hold: &mut Hold<'_, T>, span| match span {
+                    (0, 0) => Ok(At::EMPTY),
+                    span => hold.keep(data, span),
+                };
+                let word = match keep(hold, word) {
+                    Ok(word) => word,
+                    Err(need) => {
+                        self.works.push(Work::Finish { choice, word: (0, 0), stop, truncated });
+                        return Some(self.overflow(need));
+                    }
+                };
+                let stop = match stop.map(|stop| keep(hold, stop)).transpose() {
+                    Ok(stop) => stop,
+                    Err(need) => {
+                        self.works.push(work.without_stop());
+                        return Some(self.overflow(need));
+                    }
+                };
                 self.finished |= 1u64.checked_shl(choice).unwrap_or(0);
                 self.see(choice);
-                let keep =
-                    |hold: &mut Hold<'_, T>, span| hold.keep(data, span).unwrap_or(At::EMPTY);
-                let word = if word == (0, 0) { At::EMPTY } else { keep(hold, word) };
-                let stop = stop.map(|stop| keep(hold, stop));
                 let reason = Reason::from_word(word.get(data, hold.text.slots()));
                 self.received.finish = Some(reason);
                 Some(Kept::Finish { choice, reason, word, stop, truncated })
@@ -641,11 +314,17 @@ impl Reader {
             Work::Raw => Some(Kept::Error {
                 code: None,
                 kind: At::EMPTY,
-                message: At(Place::Data(0, data.len())),
+                message: At::all(data),
                 n_prompt_tokens: None,
                 n_ctx: None,
             }),
-            Work::Error(span) => Some(self.server_error(value(span), data, hold)),
+            Work::Error { at, message } => {
+                let told = self.server_error(value(at), message, data, hold);
+                Some(told.unwrap_or_else(|need| {
+                    self.works.push(Work::Error { at, message: false });
+                    self.overflow(need)
+                }))
+            }
         }
     }
 
@@ -658,27 +337,27 @@ impl Reader {
     fn server_error<T: Storage>(
         &self,
         value: Value<'_>,
+        message: bool,
         data: &[u8],
         hold: &mut Hold<'_, T>,
-    ) -> Kept {
+    ) -> Result<Kept, u64> {
         let mut found = shape::Fault::read(value);
         if value.as_str().is_some() {
             found.message = Some(value);
         }
         // Some servers name the error in `code`.
-        let kind = found.kind.or(found.code).filter(|kind| kind.as_str().is_some());
-        let mut keep = |value: Option<Value<'_>>| {
-            let value = value.filter(|value| value.as_str().is_some());
-            // A message that finds no room is shown as far as it needs none: not at all.
-            value.and_then(|value| hold.keep(data, span(value)).ok()).unwrap_or(At::EMPTY)
+        let kind = found.kind.or(found.code);
+        let mut keep = |value: Option<Value<'_>>| match value.filter(|v| v.as_str().is_some()) {
+            Some(value) if message => hold.keep(data, span(value)),
+            _ => Ok(At::EMPTY),
         };
-        Kept::Error {
+        Ok(Kept::Error {
             code: found.code.and_then(Value::as_i64),
-            kind: keep(kind),
-            message: keep(found.message),
+            kind: keep(kind)?,
+            message: keep(found.message)?,
             n_prompt_tokens: whole(found.n_prompt_tokens),
             n_ctx: whole(found.n_ctx),
-        }
+        })
     }
 }
 

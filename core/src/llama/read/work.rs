@@ -72,9 +72,25 @@ pub(super) enum Work {
     Counts(Usage),
     Timings(Span),
     Progress(Span),
-    Error(Span),
+    /// An error; without its strings where those found no room.
+    Error {
+        at: Span,
+        message: bool,
+    },
     /// The data as a whole is an error's message.
     Raw,
+}
+
+impl Work {
+    /// The same finish without the stop word.
+    pub(super) fn without_stop(self) -> Work {
+        match self {
+            Work::Finish { choice, word, truncated, .. } => {
+                Work::Finish { choice, word, stop: None, truncated }
+            }
+            work => work,
+        }
+    }
 }
 
 /// Enough for the deepest nesting there is: an object's parts, one choice's, one call's.
