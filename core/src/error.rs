@@ -15,9 +15,7 @@
 use core::fmt;
 
 use crate::limits::Cap;
-use crate::{gguf, kpack, msgpack, zstd};
-use crate::{http, kpack, msgpack, zstd};
-use crate::{http, kpack, llama, msgpack, zstd};
+use crate::{gguf, http, kpack, llama, msgpack, zstd};
 
 /// A fault and where it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
