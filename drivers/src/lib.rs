@@ -19,6 +19,8 @@
 //! | `blocking` (default) | drivers that block the calling thread |
 //! | `tokio` | the same for tokio |
 //! | `tracing` | `tracing` events |
+//! | `zstd` | an encoder for [`pack`]: the C library |
+//! | `zrip` | an encoder for [`pack`] in pure Rust |
 #![deny(unsafe_code)]
 
 #[cfg(feature = "blocking")]
@@ -28,11 +30,17 @@ pub mod decoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod drive;
 #[cfg(feature = "blocking")]
+pub mod encoder;
+#[cfg(feature = "blocking")]
 pub mod error;
 #[cfg(feature = "blocking")]
 pub mod file;
 #[cfg(feature = "blocking")]
 mod frames;
+#[cfg(feature = "blocking")]
+mod ordered;
+#[cfg(feature = "blocking")]
+pub mod pack;
 #[cfg(feature = "blocking")]
 pub mod parallel;
 #[cfg(feature = "tokio")]

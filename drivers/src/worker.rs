@@ -102,6 +102,20 @@ impl<'a, R: ReadAt> Worker<'a, R> {
             .map_err(|error| self.format_error(entry, error.rebased(extent.offset)))
     }
 
+    /// A kernel's stored bytes in memory of their own: structure and sizes are checked, and
+    /// nothing is decoded.
+    ///
+    /// # Errors
+    /// As [`Archive::kernel`].
+    pub fn into_stored(mut self, entry: &Entry<'_>) -> Result<Vec<u8>, Error> {
+        let extent = self.admit(entry)?;
+        match entry.scheme {
+            Scheme::None => self.read(entry, extent)?,
+            _ => self.check(entry, extent)?,
+        }
+        Ok(std::mem::take(&mut self.stored))
+    }
+
     fn stored_pieces(
         &mut self,
         entry: &Entry<'_>,
