@@ -359,14 +359,14 @@ impl Means {
                 }
                 (Cow::Owned(stored), len, sha256)
             }
-            Content::Entry(archive, id) => return self.from_archive(item, archive, id, options),
+            Content::Entry(archive, id) => return self.archived(item, archive, id, options),
         };
         let (bytes, size, sha256) = made;
         let compressed = scheme != Scheme::None;
         Ok(Made::Stored { bytes, size: size as u64, sha256, compressed })
     }
 
-    fn from_archive<'a>(
+    fn archived<'a>(
         &mut self,
         item: &Item<'a>,
         archive: &dyn Kernels,
