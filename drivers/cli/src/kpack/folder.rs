@@ -42,9 +42,9 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Planned>, Failure> {
                 folders.push((path, parts));
                 continue;
             }
-            let meta = fs::metadata(&path);
-            let meta = meta.map_err(|error| Failure::io("reading", &error).at(&path))?;
-            if !meta.is_file() {
+            let linked = || fs::metadata(&path).map(|meta| meta.is_file());
+            let is_file = if kind.is_file() { Ok(true) } else { linked() };
+            if !is_file.map_err(|error| Failure::io("reading", &error).at(&path))? {
                 return Err(failed(
                     "neither a file nor a folder: links to folders are not followed",
                 ));

@@ -77,10 +77,10 @@ impl Kpack {
     }
 }
 
-/// How many threads decode.
+/// How many threads work.
 #[derive(Debug, Args, Clone, Copy, Default)]
 struct Threads {
-    /// Threads that decode; default: one for each processor
+    /// Threads to work on; default: one for each processor
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }

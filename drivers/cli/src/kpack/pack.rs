@@ -19,6 +19,7 @@ use super::store::{Plan, Store};
 use crate::failure::{Failure, Status, printable_path};
 use crate::filter::Filter;
 use crate::input::is_stdin;
+use crate::output::file_id;
 use crate::ui::Ui;
 
 /// Make an archive from kernels in files
@@ -82,7 +83,7 @@ impl Pack {
         if let Some(failure) = self.filter.verdict(kernels.len() as u64, &arches) {
             return Err(failure);
         }
-        self.judge(&kernels)?;
+        let bytes = self.judge(&kernels)?;
 
         let group = self.group();
         let family = self.family(&kernels);
@@ -91,8 +92,6 @@ impl Pack {
             let content = Content::File(&kernel.file);
             pack.items.push(Item::new(&kernel.binary, &kernel.arch, content));
         }
-        let size = |kernel: &Planned| fs::metadata(&kernel.file).map_or(0, |meta| meta.len());
-        let bytes = kernels.iter().map(size).fold(0, u64::saturating_add);
         let scheme = self.store.scheme().unwrap_or(self.default_scheme());
         let plan = Plan { scheme, index: self.store.index(), pack };
         self.store.write(ui, &plan, bytes, Nothing {})
@@ -116,27 +115,28 @@ impl Pack {
         manifest(path)
     }
 
-    /// No kernel is given twice, and the output is none of the files.
-    fn judge(&self, kernels: &[Planned]) -> Result<(), Failure> {
+    /// No kernel is given twice, all files are there, and the output is none of them. Returns
+    /// their bytes.
+    fn judge(&self, kernels: &[Planned]) -> Result<u64, Failure> {
         let mut seen: HashMap<(&[u8], &[u8]), &Path> = HashMap::new();
+        let output = self.store.output_id();
+        let mut bytes = 0u64;
         for Planned { binary, arch, file } in kernels {
+            let about = || format!("{} for {}", printable(binary), printable(arch));
             if let Some(other) = seen.insert((binary, arch), file) {
-                let text = format!(
-                    "{} for {} is given twice: {} and {}",
-                    printable(binary),
-                    printable(arch),
-                    printable_path(other),
-                    printable_path(file)
-                );
+                let (other, file) = (printable_path(other), printable_path(file));
+                let text = format!("{} is given twice: {other} and {file}", about());
                 return Err(Failure::new(Status::Failed, "conflict", text));
             }
-        }
-        if self.store.output().exists() {
-            for kernel in kernels {
-                self.store.is_not(&kernel.file)?;
+            let meta = fs::metadata(file).map_err(|error| {
+                Failure::io(&format!("{}: reading the kernel", about()), &error).at(file)
+            })?;
+            if output == Some(file_id(&meta)) {
+                return Err(Store::output_is_input(file));
             }
+            bytes = bytes.saturating_add(meta.len());
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// The name that was given, or the output's without what follows the component's name.

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::{Threads, name, scheme_name};
 use crate::failure::{Failure, Status, printable_path};
 use crate::input::is_stdin;
-use crate::output::{Output, is_same_file};
+use crate::output::{Output, file_id};
 use crate::progress::Progress;
 use crate::text;
 use crate::ui::{STRONG, Ui};
@@ -129,14 +129,29 @@ impl Store {
         self.level.is_some()
     }
 
+    /// What tells the file in the output's place from others, if there is one.
+    pub(super) fn output_id(&self) -> Option<(u64, u64)> {
+        if is_stdin(&self.output) {
+            return None;
+        }
+        std::fs::metadata(&self.output).ok().map(|meta| file_id(&meta))
+    }
+
     /// The output is not this input.
     pub(super) fn is_not(&self, input: &Path) -> Result<(), Failure> {
-        if !is_stdin(&self.output) && !is_stdin(input) && is_same_file(&self.output, input) {
-            let text = "the output is an input: it would be lost";
-            let failure = Failure::new(Status::Usage, "usage", text).at(input);
-            return Err(failure.hint("write to another file and rename it"));
+        let id = std::fs::metadata(input).ok().map(|meta| file_id(&meta));
+        match id {
+            Some(id) if !is_stdin(input) && self.output_id() == Some(id) => {
+                Err(Store::output_is_input(input))
+            }
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    pub(super) fn output_is_input(input: &Path) -> Failure {
+        let text = "the output is an input: it would be lost";
+        let failure = Failure::new(Status::Usage, "usage", text).at(input);
+        failure.hint("write to another file and rename it")
     }
 
     /// A terminal is no place for an archive.
