@@ -35,6 +35,9 @@ pub struct Limits {
     pub key_bytes: u32,
     /// Features of a target ID: 6, never more than [`MAX_FEATURES`](crate::kpack::target::MAX_FEATURES).
     pub target_features: u8,
+    /// Files that a set of archives keeps open at once: 256 (embedded: 4). More are closed and
+    /// opened again; nothing fails.
+    pub open_archives: u32,
     /// History that a frame which is decoded piecewise may refer to: 8 MiB (embedded: 64 KiB).
     pub window_bytes: u64,
     /// A GGUF file from its magic to the end of its tensor table: 1 GiB.
@@ -80,6 +83,7 @@ impl Limits {
         expansion: 32_768,
         key_bytes: 4096,
         target_features: 6,
+        open_archives: 256,
         window_bytes: 8 << 20,
         gguf_header_bytes: 1 << 30,
         gguf_keys: 1 << 20,
@@ -103,6 +107,7 @@ impl Limits {
             toc_bytes: 64 << 10,
             kernels: 4096,
             kernel_bytes: 1 << 20,
+            open_archives: 4,
             window_bytes: 64 << 10,
             gguf_keys: 4096,
             gguf_tensors: 4096,

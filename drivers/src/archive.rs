@@ -19,11 +19,12 @@
 //! # Ok::<(), rocload::Error>(())
 //! ```
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rocload_core::kpack::{
-    Entry, HEADER_LEN, Open, OwnedIndex, OwnedToc, Record, Strictness, TargetId,
+    Entry, HEADER_LEN, Open, OwnedIndex, OwnedToc, Record, Strictness, TargetId, direct,
 };
 use rocload_core::{Limits, Machine, Need};
 
@@ -53,11 +54,12 @@ pub struct Archive<R = FileAt> {
     toc: OwnedToc,
     frames: Option<Frames>,
     order: OnceLock<Vec<u32>>,
-    decoders: Decoders,
+    decoders: Arc<Decoders>,
 }
 
 const OPENING: &str = "opening the archive";
 const READING_TOC: &str = "reading the table of contents";
+const PLACING: &str = "finding the frame";
 
 impl Archive<FileAt> {
     /// Opens the archive at `path`, strictly and with the default limits.
@@ -76,10 +78,9 @@ impl Archive<FileAt> {
         let path = path.as_ref();
         let named = |error: Error| error.with_path(Some(path));
         let source =
-            FileAt::open(path).map_err(|error| named(Error::new(ErrorKind::Io(error), OPENING)))?;
-        let mut archive = Self::from_source(source, options).map_err(named)?;
-        archive.path = Some(path.to_path_buf());
-        Ok(archive)
+            FileAt::open(path).map_err(|error| named(Error::new(ErrorKind::io(error), OPENING)))?;
+        let archive = Self::from_source(source, options).map_err(named)?;
+        Ok(archive.with_path(path))
     }
 }
 
@@ -89,25 +90,35 @@ impl<R: ReadAt> Archive<R> {
     /// # Errors
     /// The source's, or whatever the header and the TOC prove wrong.
     pub fn from_source(source: R, options: &Options) -> Result<Self, Error> {
+        Self::sharing(source, options, Arc::default(), true)
+    }
+
+    /// Opens the archive that `source` holds, whose decoders rest with those of others, and which
+    /// keeps what it has read ahead only if `keep` is set.
+    pub(crate) fn sharing(
+        source: R,
+        options: &Options,
+        decoders: Arc<Decoders>,
+        keep: bool,
+    ) -> Result<Self, Error> {
         let limits = options.limits;
         let toc = read_toc(&source, options)?;
         let frames = match toc.toc().zstd_blob() {
             Some((offset, size)) => Some(
-                Frames::new(offset, size, &limits)
+                Frames::new(offset, size, &limits, keep)
                     .map_err(|error| Error::new(ErrorKind::Format(error), OPENING))?,
             ),
             None => None,
         };
         debug!(kernels = toc.len(), toc_bytes = toc.toc().bytes().len(), "opened an archive");
-        Ok(Archive {
-            source,
-            path: None,
-            limits,
-            toc,
-            frames,
-            order: OnceLock::new(),
-            decoders: Decoders::default(),
-        })
+        Ok(Archive { source, path: None, limits, toc, frames, order: OnceLock::new(), decoders })
+    }
+
+    /// Names the source in errors, as [`open`](Archive::open) does.
+    #[must_use]
+    pub fn with_path(mut self, path: impl Into<PathBuf>) -> Self {
+        self.path = Some(path.into());
+        self
     }
 
     /// The table of contents.
@@ -240,18 +251,61 @@ impl<R: ReadAt> Archive<R> {
         entry
     }
 
-    /// Where a kernel is stored; in a zstd archive this may walk the frame lengths.
+    /// Where a kernel is stored. In a zstd archive this reads the frame's length word where the
+    /// table says its place, and may walk the frame lengths where it does not.
     ///
     /// # Errors
-    /// What is wrong with the frame lengths up to this kernel's, or with its ordinal.
+    /// What is wrong with the frame lengths up to this kernel's, or with its ordinal; in strict
+    /// reading, a place in the table that is not the frame's.
     pub fn extent(&self, entry: &Entry<'_>) -> Result<Extent, Error> {
         let named = |error| self.failed(error, entry.binary, entry.arch);
         match (&self.frames, entry.offset, entry.stored_size) {
             (None, Some(offset), Some(len)) => Ok(Extent { offset, len }),
-            (Some(frames), ..) => frames.find(&self.source, entry.ordinal, entry.at).map_err(named),
+            (Some(frames), ..) => self.frame(frames, entry).map_err(named),
             // Not an entry of this archive.
             (None, ..) => Err(named(Error::new(ErrorKind::NoBinary, "looking up"))),
         }
+    }
+
+    /// The extent of an entry's frame: as the table says it, if the length word agrees, else
+    /// found by a walk, which must agree with the table. Compatible reading does not hold the
+    /// table to it, as readers do that do not know of places.
+    fn frame(&self, frames: &Frames, entry: &Entry<'_>) -> Result<Extent, Error> {
+        let strict = self.toc.toc().strictness() == Strictness::Strict;
+        if frames.known(entry.ordinal).is_none() {
+            match self.placed(entry)? {
+                Ok(Some(extent)) => return Ok(extent),
+                Err(error) if strict => return Err(Error::new(ErrorKind::Format(error), PLACING)),
+                Ok(None) | Err(_) => {}
+            }
+        }
+        let extent = frames.find(&self.source, entry.ordinal, entry.at)?;
+        match direct::agrees(entry, extent.offset, extent.len) {
+            Err(error) if strict => Err(Error::new(ErrorKind::Format(error), PLACING)),
+            _ => Ok(extent),
+        }
+    }
+
+    /// The extent that the table says, checked against the length word.
+    fn placed(
+        &self,
+        entry: &Entry<'_>,
+    ) -> Result<Result<Option<Extent>, rocload_core::Error>, Error> {
+        let Some(blob) = self.toc.toc().zstd_blob() else { return Ok(Ok(None)) };
+        let at = match direct::word(entry, blob) {
+            Ok(Some(at)) => at,
+            Ok(None) => return Ok(Ok(None)),
+            Err(error) => return Ok(Err(error)),
+        };
+        let mut word = [0; 4];
+        match self.source.read_full_at(&mut word, at) {
+            Ok(4) => {}
+            // The blob was checked against the file's length: the file is shorter now.
+            Ok(_) => return Err(Error::new(ErrorKind::Changed, PLACING)),
+            Err(error) => return Err(Error::new(ErrorKind::io(error), PLACING)),
+        }
+        let span = direct::span(entry, blob, word);
+        Ok(span.map(|span| Some(Extent { offset: span.offset, len: u64::from(span.len) })))
     }
 
     /// Walks all frame lengths of a zstd archive, which checks them and completes what
@@ -277,6 +331,20 @@ impl<R: ReadAt> Archive<R> {
     ) -> Result<Vec<u8>, Error> {
         let entry = self.entry(binary, arch)?;
         self.worker().kernel(&entry)
+    }
+
+    /// A kernel without a copy where the source lies in memory (`[u8]`, `Mapped`) and the archive
+    /// stores it as it is, else in memory of its own.
+    ///
+    /// # Errors
+    /// As [`kernel`](Self::kernel).
+    pub fn kernel_cow(
+        &self,
+        binary: impl AsRef<[u8]>,
+        arch: impl AsRef<[u8]>,
+    ) -> Result<Cow<'_, [u8]>, Error> {
+        let entry = self.entry(binary, arch)?;
+        self.worker().kernel_cow(&entry)
     }
 
     /// A kernel into the front of `dst`; returns its size in bytes. What lies behind it is
@@ -325,7 +393,7 @@ impl<R: ReadAt> Archive<R> {
 
 /// Drives the opening machine over `source`.
 fn read_toc<R: ReadAt>(source: &R, options: &Options) -> Result<OwnedToc, Error> {
-    let io = |error| Error::new(ErrorKind::Io(error), READING_TOC);
+    let io = |error| Error::new(ErrorKind::io(error), READING_TOC);
     let total = source.total().map_err(io)?;
     let Options { limits, strictness } = *options;
     let mut open = Open::new(total, limits, strictness, Vec::new(), OwnedIndex::default());

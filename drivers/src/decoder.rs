@@ -20,9 +20,12 @@ pub fn default_name() -> &'static str {
 }
 
 /// Decoders at rest, to be used again; the lock is held to take or return one, never while one
-/// is at work.
+/// is at work. Archives may share them.
 #[derive(Default)]
 pub(crate) struct Decoders(Mutex<Vec<Decoder>>);
+
+/// The most that rest; more are given back to the system.
+const AT_REST: usize = 64;
 
 impl Decoders {
     pub(crate) fn take(&self) -> Decoder {
@@ -31,7 +34,10 @@ impl Decoders {
     }
 
     pub(crate) fn put_back(&self, decoder: Decoder) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(decoder);
+        let mut at_rest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if at_rest.len() < AT_REST {
+            at_rest.push(decoder);
+        }
     }
 }
 

@@ -35,9 +35,7 @@ use std::ops::ControlFlow;
 
 use rocload_core::{End, Error, ErrorKind, ItemKind, Machine, Need};
 
-#[cfg(feature = "blocking")]
 mod blocking;
-#[cfg(feature = "blocking")]
 pub use blocking::{read_at, stream};
 
 /// Why a driver stopped early.
@@ -155,6 +153,14 @@ impl Window {
     /// to whatever comes next.
     pub fn rest(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
+    }
+
+    /// Gives the memory back. What was read at an offset and not consumed is read again: not for
+    /// streams, which cannot.
+    pub(crate) fn release(&mut self) {
+        self.bytes = Vec::new();
+        (self.start, self.end, self.base) = (0, 0, self.position);
+        self.ended = false;
     }
 
     /// Absolute offset behind the last byte that a machine consumed.

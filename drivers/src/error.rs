@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rocload_core::Class;
 
+use crate::file::ChangedFile;
+
 /// An error of a driver. One pointer large; see [`ErrorKind`] for what went wrong.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
@@ -42,6 +44,16 @@ pub enum ErrorKind {
         /// Bytes asked for.
         bytes: u64,
     },
+}
+
+impl ErrorKind {
+    /// A source's error: the system's, or that its file is not what it was.
+    pub(crate) fn io(error: io::Error) -> Self {
+        match error.get_ref() {
+            Some(inner) if inner.is::<ChangedFile>() => ErrorKind::Changed,
+            _ => ErrorKind::Io(error),
+        }
+    }
 }
 
 impl Error {

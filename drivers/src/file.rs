@@ -4,6 +4,7 @@
 //! so that one descriptor serves many threads without a lock or a shared position, and so that
 //! a file that shrinks while it is open gives a short read, never a fault.
 
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -25,6 +26,12 @@ pub trait ReadAt {
     /// Whether the source is known to differ from what it was when it was opened.
     fn changed(&self) -> bool {
         false
+    }
+
+    /// The `len` bytes at `offset` where they lie in memory already, so that nothing need be
+    /// copied; `None` where they do not, or the source ends before.
+    fn bytes(&self, _offset: u64, _len: u64) -> Option<&[u8]> {
+        None
     }
 
     /// Fills `buf` from `offset` on, as far as the source reaches; returns the bytes read.
@@ -59,6 +66,11 @@ impl ReadAt for [u8] {
     fn total(&self) -> io::Result<u64> {
         Ok(self.len() as u64)
     }
+
+    fn bytes(&self, offset: u64, len: u64) -> Option<&[u8]> {
+        let start = usize::try_from(offset).ok()?;
+        self.get(start..start.checked_add(usize::try_from(len).ok()?)?)
+    }
 }
 
 impl ReadAt for Vec<u8> {
@@ -68,6 +80,10 @@ impl ReadAt for Vec<u8> {
 
     fn total(&self) -> io::Result<u64> {
         Ok(self.len() as u64)
+    }
+
+    fn bytes(&self, offset: u64, len: u64) -> Option<&[u8]> {
+        self.as_slice().bytes(offset, len)
     }
 }
 
@@ -83,6 +99,10 @@ impl<R: ReadAt + ?Sized> ReadAt for &R {
     fn changed(&self) -> bool {
         (**self).changed()
     }
+
+    fn bytes(&self, offset: u64, len: u64) -> Option<&[u8]> {
+        (**self).bytes(offset, len)
+    }
 }
 
 /// A file read by `pread`.
@@ -92,12 +112,25 @@ pub struct FileAt {
     opened: Stamp,
 }
 
-/// What tells one state of a file from another.
+/// What tells one state of a file from another: length, time of change, device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    total: u64,
+pub(crate) struct Stamp {
+    pub(crate) total: u64,
     modified: (i64, i64),
+    place: (u64, u64),
 }
+
+/// What the error of a source holds whose file is not what it was.
+#[derive(Debug)]
+pub(crate) struct ChangedFile;
+
+impl fmt::Display for ChangedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the file has changed since it was opened")
+    }
+}
+
+impl std::error::Error for ChangedFile {}
 
 impl FileAt {
     /// Opens a regular file for reading.
@@ -116,28 +149,27 @@ impl FileAt {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn new(file: File) -> io::Result<FileAt> {
-        let kind = file.metadata()?.file_type();
-        if kind.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
-        }
-        if !kind.is_file() {
-            let what = "not a regular file: random access needs one";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-        }
-        let opened = stamp(&file)?;
+        let opened = regular(&file)?;
         Ok(FileAt { file, opened })
     }
 }
 
-impl ReadAt for FileAt {
-    #[cfg(unix)]
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        Ok(rustix::io::pread(&self.file, buf, offset)?)
+/// The stamp of a regular file.
+pub(crate) fn regular(file: &File) -> io::Result<Stamp> {
+    let kind = file.metadata()?.file_type();
+    if kind.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
     }
+    if !kind.is_file() {
+        let what = "not a regular file: random access needs one";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
+    stamp(file)
+}
 
-    #[cfg(not(unix))]
-    fn read_at(&self, _buf: &mut [u8], _offset: u64) -> io::Result<usize> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "reading files needs a unix system"))
+impl ReadAt for FileAt {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        pread(&self.file, buf, offset)
     }
 
     fn total(&self) -> io::Result<u64> {
@@ -150,25 +182,39 @@ impl ReadAt for FileAt {
 }
 
 #[cfg(unix)]
-fn open_file(path: &Path) -> io::Result<File> {
+pub(crate) fn pread(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    Ok(rustix::io::pread(file, buf, offset)?)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn pread(_file: &File, _buf: &mut [u8], _offset: u64) -> io::Result<usize> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "reading files needs a unix system"))
+}
+
+#[cfg(unix)]
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
 #[cfg(not(unix))]
-fn open_file(path: &Path) -> io::Result<File> {
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
 #[cfg(unix)]
-fn stamp(file: &File) -> io::Result<Stamp> {
+pub(crate) fn stamp(file: &File) -> io::Result<Stamp> {
     use std::os::unix::fs::MetadataExt;
     let meta = file.metadata()?;
-    Ok(Stamp { total: meta.len(), modified: (meta.mtime(), meta.mtime_nsec()) })
+    Ok(Stamp {
+        total: meta.len(),
+        modified: (meta.mtime(), meta.mtime_nsec()),
+        place: (meta.dev(), meta.ino()),
+    })
 }
 
 #[cfg(not(unix))]
-fn stamp(file: &File) -> io::Result<Stamp> {
-    Ok(Stamp { total: file.metadata()?.len(), modified: (0, 0) })
+pub(crate) fn stamp(file: &File) -> io::Result<Stamp> {
+    Ok(Stamp { total: file.metadata()?.len(), modified: (0, 0), place: (0, 0) })
 }

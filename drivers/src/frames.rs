@@ -25,6 +25,8 @@ pub(crate) struct Frames {
     words: OnceLock<Box<[AtomicU64]>>,
     /// Frames whose end is known; `words` holds one more.
     known: AtomicU32,
+    /// Read ahead is kept between walks.
+    keep: bool,
 }
 
 #[derive(Debug)]
@@ -47,11 +49,18 @@ const DOING: &str = "walking the frames";
 const WORD: u64 = 4;
 
 impl Frames {
-    /// The frames of the zstd blob at `offset`, `size` bytes long. Nothing is read yet.
-    pub(crate) fn new(offset: u64, size: u64, limits: &Limits) -> Result<Frames, CoreError> {
+    /// The frames of the zstd blob at `offset`, `size` bytes long. Nothing is read yet. Unless
+    /// `keep` is set, no more memory than the table itself is held between walks.
+    pub(crate) fn new(
+        offset: u64,
+        size: u64,
+        limits: &Limits,
+        keep: bool,
+    ) -> Result<Frames, CoreError> {
         let machine = FrameIndex::new(offset, size, limits)?;
         let walk = Walk { machine, window: Window::with_most(READ_AHEAD) };
-        Ok(Frames { walk: Mutex::new(walk), words: OnceLock::new(), known: AtomicU32::new(0) })
+        let (walk, words) = (Mutex::new(walk), OnceLock::new());
+        Ok(Frames { walk, words, known: AtomicU32::new(0), keep })
     }
 
     /// The extent of a frame that the walk has passed already.
@@ -98,7 +107,24 @@ impl Frames {
         if self.known.load(Ordering::Relaxed) > ordinal {
             return Ok(());
         }
-        let Walk { machine, window } = &mut *walk;
+        let result = self.walk_on(source, ordinal, &mut walk);
+        let all = self.words.get().is_some_and(|words| words.len() == 1 + self.count_known());
+        if all || !self.keep {
+            walk.window.release();
+        }
+        result
+    }
+
+    fn count_known(&self) -> usize {
+        self.known.load(Ordering::Relaxed) as usize
+    }
+
+    fn walk_on<R: ReadAt + ?Sized>(
+        &self,
+        source: &R,
+        ordinal: u32,
+        Walk { machine, window }: &mut Walk,
+    ) -> Result<(), Error> {
         if self.words.get().is_none() {
             // The first frame tells how many there are, which the machine has checked against
             // the blob's size and the limits.
@@ -158,7 +184,7 @@ fn ended(end: End) -> Result<(), Error> {
 
 fn driven(error: DriveError) -> Error {
     failed(match error {
-        DriveError::Io(error) => ErrorKind::Io(error),
+        DriveError::Io(error) => ErrorKind::io(error),
         DriveError::Machine(error) => ErrorKind::Format(error),
         stalled @ DriveError::Stalled { .. } => ErrorKind::Io(io::Error::other(stalled)),
     })

@@ -17,54 +17,64 @@
 //! | feature | what |
 //! |---|---|
 //! | `blocking` (default) | drivers that block the calling thread |
-//! | `tokio` | the same for tokio |
+//! | `mmap` (default) | `Mapped`: an archive through a memory mapping |
+//! | `tokio` | the same for tokio, in the module `tokio` |
 //! | `tracing` | `tracing` events |
 //! | `zstd` | an encoder for [`pack`]: the C library |
 //! | `zrip` | an encoder for [`pack`] in pure Rust |
 #![deny(unsafe_code)]
 
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod archive;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod decoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod drive;
 #[cfg(feature = "blocking")]
 pub mod encoder;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod error;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod file;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 mod frames;
+#[cfg(any(feature = "blocking", feature = "tokio"))]
+pub mod many;
+#[cfg(all(feature = "mmap", any(feature = "blocking", feature = "tokio")))]
+#[allow(unsafe_code)]
+mod map;
 #[cfg(feature = "blocking")]
 mod ordered;
 #[cfg(feature = "blocking")]
 pub mod pack;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod parallel;
 #[cfg(feature = "tokio")]
 pub mod tokio;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 mod trace;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod verify;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod worker;
 
 pub use rocload_core::{self as core, Limits, bundle, kpack, zstd};
 
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use archive::{Archive, Options};
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use error::{Error, ErrorKind};
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use file::{FileAt, ReadAt};
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use frames::Extent;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
+pub use many::Archives;
+#[cfg(all(feature = "mmap", any(feature = "blocking", feature = "tokio")))]
+pub use map::Mapped;
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use parallel::default_threads;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use verify::Verdict;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use worker::Worker;

@@ -32,6 +32,7 @@ use std::path::Path;
 
 use rocload_core::kpack::{Entry, Fault, Kernel, Scheme, WriteOptions, Writer};
 use rocload_core::{Cap, Error as CoreError, ErrorKind as CoreKind};
+use sha2::{Digest, Sha256};
 
 use self::output::Buffered;
 pub use self::output::{Stream, WriteAt};
@@ -67,7 +68,7 @@ pub struct Item<'a> {
     pub kind: Option<&'a [u8]>,
     /// The entry's metadata: a MessagePack map.
     pub metadata: Option<&'a [u8]>,
-    /// The SHA-256 of the kernel where it is known; [`PackOptions::sha256`] computes it.
+    /// The SHA-256 of the kernel where it is known; [`PackOptions::checksums`] computes it.
     pub sha256: Option<[u8; 32]>,
     /// Where its bytes come from.
     pub content: Content<'a>,
@@ -95,9 +96,6 @@ impl<'a> Item<'a> {
     }
 }
 
-/// Computes the SHA-256 of a kernel.
-pub type Sha256<'a> = dyn Fn(&[u8]) -> [u8; 32] + Sync + 'a;
-
 /// How an archive is made.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
@@ -111,8 +109,8 @@ pub struct PackOptions<'a> {
     pub encoder: Option<&'a dyn Encoder>,
     /// Compresses anew what is compressed already.
     pub recompress: bool,
-    /// Computes the checksum of every kernel, for the key `sha256`.
-    pub sha256: Option<&'a Sha256<'a>>,
+    /// Computes the SHA-256 of every kernel, for the key `sha256`.
+    pub checksums: bool,
     /// Kernels that are in memory at once, in bytes: 256 MiB, unless a single one is larger.
     pub in_flight: u64,
 }
@@ -124,7 +122,7 @@ impl Default for PackOptions<'_> {
             threads: default_threads(),
             encoder: None,
             recompress: false,
-            sha256: None,
+            checksums: false,
             in_flight: 256 << 20,
         }
     }
@@ -137,7 +135,7 @@ impl fmt::Debug for PackOptions<'_> {
             .field("threads", &self.threads)
             .field("encoder", &self.encoder.map(|encoder| (encoder.name(), encoder.level())))
             .field("recompress", &self.recompress)
-            .field("sha256", &self.sha256.is_some())
+            .field("checksums", &self.checksums)
             .field("in_flight", &self.in_flight)
             .finish()
     }
@@ -332,7 +330,7 @@ struct Means {
 impl Means {
     fn make<'a>(&mut self, item: &Item<'a>, options: &PackOptions<'_>) -> Result<Made<'a>, Error> {
         let scheme = options.write.scheme;
-        let hash = |content: &[u8]| options.sha256.map(|sha256| sha256(content));
+        let hash = |content: &[u8]| options.checksums.then(|| Sha256::digest(content).into());
         let made = match item.content {
             Content::Same(before) => return Ok(Made::Same(before)),
             Content::Bytes(bytes) => {
@@ -378,12 +376,12 @@ impl Means {
             scheme == Scheme::ZstdPerKernel && (archive.scheme() != scheme || options.recompress);
         let copied = archive.scheme() == scheme && !compressed;
         let size = archive.size(id)?;
-        if copied && options.sha256.is_none() {
+        if copied && !options.checksums {
             let bytes = Cow::Owned(archive.stored(id)?);
             return Ok(Made::Stored { bytes, size, sha256: None, compressed });
         }
         let content = archive.content(id)?;
-        let sha256 = options.sha256.map(|sha256| sha256(&content));
+        let sha256 = options.checksums.then(|| Sha256::digest(&content).into());
         let bytes = match scheme {
             Scheme::None => content,
             _ if copied => archive.stored(id)?,

@@ -19,6 +19,11 @@ pub fn default_threads() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
+/// Goes on unless it is `stopped`.
+pub(crate) fn until(stopped: &AtomicBool) -> ControlFlow<()> {
+    if stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
 impl<R: ReadAt + Sync> Archive<R> {
     /// Calls `work` once for each entry number in `ids`, on `threads` scoped threads; a break
     /// stops the others after the kernel that each is at.
@@ -52,13 +57,23 @@ impl<R: ReadAt + Sync> Archive<R> {
     /// Fetches the kernels with these entry numbers on `threads` threads, in the order of
     /// `ids`. All of them are in memory at once: [`for_each`](Self::for_each) is for more.
     pub fn kernels(&self, ids: &[u32], threads: NonZeroUsize) -> Vec<Result<Vec<u8>, Error>> {
+        self.kernels_until(ids, threads, &AtomicBool::new(false))
+    }
+
+    /// The same until it is `stopped`; then some are missing.
+    pub(crate) fn kernels_until(
+        &self,
+        ids: &[u32],
+        threads: NonZeroUsize,
+        stopped: &AtomicBool,
+    ) -> Vec<Result<Vec<u8>, Error>> {
         let positions: Vec<u32> = (0..ids.len() as u32).collect();
         let done = Mutex::new(Vec::with_capacity(ids.len()));
         self.for_each(&positions, threads, |worker, position| {
             let id = ids[position as usize];
             let kernel = self.entry_at(id).and_then(|entry| worker.kernel(&entry));
             done.lock().unwrap_or_else(PoisonError::into_inner).push((position, kernel));
-            ControlFlow::Continue(())
+            until(stopped)
         });
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.sort_unstable_by_key(|&(position, _)| position);

@@ -1,12 +1,13 @@
 //! A verdict on a whole archive: every structure, every kernel decoded.
 
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use crate::archive::Archive;
 use crate::error::Error;
 use crate::file::ReadAt;
+use crate::parallel::until;
 use crate::worker::Worker;
 
 /// What verification found.
@@ -27,18 +28,32 @@ impl Verdict {
 }
 
 impl<R: ReadAt + Sync> Archive<R> {
-    /// Checks what opening leaves unchecked: walks all frames and decodes every kernel, on
-    /// `threads` threads, with memory bounded by the limits.
+    /// Checks what opening leaves unchecked: walks all frames, compares them with what the table
+    /// says of their places, decodes every kernel, and compares it with its `sha256` where the
+    /// table has one; on `threads` threads, with memory bounded by the limits.
     pub fn verify(&self, threads: NonZeroUsize) -> Verdict {
         self.verify_with(threads, |worker, id| {
             let entry = worker.archive().entry_at(id)?;
-            worker.pieces(&entry, &mut |_| {})
+            worker.verify(&entry, &mut |_| {})
         })
     }
 
     /// As [`verify`](Self::verify), with the caller's own way of looking at a kernel: it must
-    /// decode it, by [`Worker::pieces`] or otherwise.
+    /// decode it, by [`Worker::verify`] or otherwise.
     pub fn verify_with<F>(&self, threads: NonZeroUsize, look: F) -> Verdict
+    where
+        F: Fn(&mut Worker<'_, R>, u32) -> Result<(), Error> + Sync,
+    {
+        self.verify_until(threads, look, &AtomicBool::new(false))
+    }
+
+    /// The same until it is `stopped`; what is found until then is no verdict.
+    pub(crate) fn verify_until<F>(
+        &self,
+        threads: NonZeroUsize,
+        look: F,
+        stopped: &AtomicBool,
+    ) -> Verdict
     where
         F: Fn(&mut Worker<'_, R>, u32) -> Result<(), Error> + Sync,
     {
@@ -61,7 +76,7 @@ impl<R: ReadAt + Sync> Archive<R> {
             if let Err(error) = look(worker, order[position as usize]) {
                 failed.lock().unwrap_or_else(PoisonError::into_inner).push((position, error));
             }
-            ControlFlow::Continue(())
+            until(stopped)
         });
         let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
         failed.sort_unstable_by_key(|&(position, _)| position);

@@ -1,10 +1,12 @@
 //! One thread's means of fetching kernels: a decoder and buffers that are used again.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use rocload_core::kpack::{Entry, Scheme, load};
+use rocload_core::kpack::{Entry, Fault, Scheme, load};
 use rocload_core::zstd::Decompress;
 use rocload_core::{Error as CoreError, ErrorKind as CoreKind, Full};
+use sha2::{Digest, Sha256};
 
 use crate::archive::Archive;
 use crate::decoder::Decoder;
@@ -67,6 +69,21 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         Ok(kernel)
     }
 
+    /// A kernel without a copy where the source lies in memory and the archive stores it as it
+    /// is, else in memory of its own.
+    ///
+    /// # Errors
+    /// As [`Archive::kernel`].
+    pub fn kernel_cow(&mut self, entry: &Entry<'_>) -> Result<Cow<'a, [u8]>, Error> {
+        if entry.scheme == Scheme::None {
+            let extent = self.admit(entry)?;
+            if let Some(kernel) = self.archive.source.bytes(extent.offset, extent.len) {
+                return Ok(Cow::Borrowed(kernel));
+            }
+        }
+        self.kernel(entry).map(Cow::Owned)
+    }
+
     /// A kernel into the front of `dst`; returns its size in bytes.
     ///
     /// # Errors
@@ -95,10 +112,11 @@ impl<'a, R: ReadAt> Worker<'a, R> {
             return self.stored_pieces(entry, extent, sink);
         }
         self.check(entry, extent)?;
-        let limits = &self.archive.limits;
-        let Some(decoder) = &mut self.decoder else { return Ok(()) };
+        let Worker { archive, decoder, stored, window } = self;
+        let Some(decoder) = decoder else { return Ok(()) };
+        let stored = archive.source.bytes(extent.offset, extent.len).unwrap_or(stored);
         decoder
-            .decode_pieces(&self.stored, entry.size, limits, &mut self.window, sink)
+            .decode_pieces(stored, entry.size, &archive.limits, window, sink)
             .map_err(|error| self.format_error(entry, error.rebased(extent.offset)))
     }
 
@@ -109,11 +127,33 @@ impl<'a, R: ReadAt> Worker<'a, R> {
     /// As [`Archive::kernel`].
     pub fn into_stored(mut self, entry: &Entry<'_>) -> Result<Vec<u8>, Error> {
         let extent = self.admit(entry)?;
-        match entry.scheme {
-            Scheme::None => self.read(entry, extent)?,
-            _ => self.check(entry, extent)?,
+        self.check(entry, extent)?;
+        if let Some(bytes) = self.archive.source.bytes(extent.offset, extent.len) {
+            return Ok(bytes.to_vec());
+        }
+        if entry.scheme == Scheme::None {
+            self.read(entry, extent)?;
         }
         Ok(std::mem::take(&mut self.stored))
+    }
+
+    /// As [`pieces`](Self::pieces), and compares what was shown with the table's `sha256`, if it
+    /// has one for this kernel.
+    ///
+    /// # Errors
+    /// As [`pieces`](Self::pieces), and [`Fault::Sha256`].
+    pub fn verify(&mut self, entry: &Entry<'_>, sink: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        let Some(expected) = entry.sha256 else { return self.pieces(entry, sink) };
+        let mut hash = Sha256::new();
+        self.pieces(entry, &mut |piece| {
+            hash.update(piece);
+            sink(piece);
+        })?;
+        if hash.finalize()[..] == expected[..] {
+            return Ok(());
+        }
+        let offset = self.archive.extent(entry)?.offset;
+        Err(self.format_error(entry, CoreError::new(CoreKind::Kpack(Fault::Sha256), offset)))
     }
 
     fn stored_pieces(
@@ -122,6 +162,10 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         extent: Extent,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<(), Error> {
+        if let Some(kernel) = self.archive.source.bytes(extent.offset, extent.len) {
+            kernel.chunks(PIECE).for_each(sink);
+            return Ok(());
+        }
         let mut done = 0;
         while done < extent.len {
             let len = (extent.len - done).min(PIECE as u64);
@@ -146,8 +190,14 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         if entry.scheme == Scheme::None {
             return Ok(());
         }
-        self.read(entry, extent)?;
-        load::check(entry, extent.offset, &self.stored, &self.archive.limits)
+        let stored = match self.archive.source.bytes(extent.offset, extent.len) {
+            Some(stored) => stored,
+            None => {
+                self.read(entry, extent)?;
+                &self.stored
+            }
+        };
+        load::check(entry, extent.offset, stored, &self.archive.limits)
             .map_err(|error| self.format_error(entry, error))
     }
 
@@ -157,7 +207,9 @@ impl<'a, R: ReadAt> Worker<'a, R> {
             return self.read_into(entry, extent.offset, dst);
         }
         let decoder = self.decoder.as_deref_mut().map(|decoder| decoder as &mut dyn Decompress);
-        load::expand(entry, extent.offset, &self.stored, decoder, dst)
+        let borrowed = self.archive.source.bytes(extent.offset, extent.len);
+        let stored = borrowed.unwrap_or(&self.stored);
+        load::expand(entry, extent.offset, stored, decoder, dst)
             .map_err(|error| self.format_error(entry, error))
     }
 
@@ -184,7 +236,7 @@ impl<'a, R: ReadAt> Worker<'a, R> {
             Ok(got) if got == dst.len() => return Ok(()),
             // Extents were checked against the length at open: the file is shorter now.
             Ok(_) => ErrorKind::Changed,
-            Err(error) => ErrorKind::Io(error),
+            Err(error) => ErrorKind::io(error),
         };
         Err(self.archive.failed(Error::new(kind, READING), entry.binary, entry.arch))
     }

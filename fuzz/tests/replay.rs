@@ -37,6 +37,11 @@ fn kpack_kernel() {
 }
 
 #[test]
+fn kpack_roundtrip() {
+    replay("kpack_roundtrip", rocload_fuzz::kpack_roundtrip);
+}
+
+#[test]
 fn msgpack() {
     replay("msgpack", rocload_fuzz::msgpack);
 }

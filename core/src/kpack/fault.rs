@@ -34,6 +34,12 @@ pub enum Field {
     OriginalSize,
     /// `metadata` of an entry.
     Metadata,
+    /// `frame_offset` of an entry.
+    FrameOffset,
+    /// `frame_size` of an entry.
+    FrameSize,
+    /// `sha256` of an entry.
+    Sha256,
     /// `offset` of a blob.
     Offset,
     /// `size` of a blob.
@@ -57,6 +63,9 @@ impl Field {
             Field::Ordinal => "ordinal",
             Field::OriginalSize => "original_size",
             Field::Metadata => "metadata",
+            Field::FrameOffset => "frame_offset",
+            Field::FrameSize => "frame_size",
+            Field::Sha256 => "sha256",
             Field::Offset => "offset",
             Field::Size => "size",
         }
@@ -153,10 +162,40 @@ pub enum Fault {
         /// The blob's `size`, in bytes.
         stored: u64,
     },
+    /// `frame_offset` and `frame_size` lead out of the zstd blob, or into its frame count.
+    FrameRange {
+        /// The entry's ordinal.
+        ordinal: u32,
+        /// `frame_offset`.
+        start: u64,
+        /// `frame_size`, or the length word where there is none, in bytes.
+        size: u32,
+    },
+    /// `frame_size` differs from the length word before the frame.
+    FrameSize {
+        /// `frame_size`, in bytes.
+        declared: u32,
+        /// The length word, in bytes.
+        stored: u32,
+    },
+    /// `frame_offset` is not where the walk over the length words finds the frame.
+    FrameOffset {
+        /// `frame_offset`.
+        declared: u64,
+        /// Absolute offset of the frame.
+        stored: u64,
+    },
+    /// `sha256` has not the 32 bytes of a SHA-256.
+    Sha256Size {
+        /// Its length in bytes.
+        size: u64,
+    },
+    /// The kernel has another SHA-256 than `sha256` says.
+    Sha256,
     /// The kernel is compressed and the caller brought no decoder.
     NoDecoder,
     /// A frame is longer than its length word can say (writing).
-    FrameSize {
+    FrameTooLong {
         /// Its length in bytes; at most 2^32 - 1 can be stored.
         size: u64,
     },
@@ -184,7 +223,7 @@ impl Fault {
             | Fault::FormatVersion { .. }
             | Fault::Scheme
             | Fault::NoDecoder => Class::Unsupported,
-            Fault::FrameSize { .. } => Class::Limit,
+            Fault::FrameTooLong { .. } => Class::Limit,
             Fault::Align { .. } | Fault::Announced { .. } => Class::Misuse,
             _ => Class::Malformed,
         }
@@ -237,7 +276,26 @@ impl fmt::Display for Fault {
             Fault::Ordinal { ordinal, count } => {
                 write!(f, "ordinal {ordinal} is out of range: {count} kernels are stored")
             }
-            Fault::FrameSize { size } => {
+            Fault::FrameRange { ordinal, start, size } => write!(
+                f,
+                "the frame of ordinal {ordinal} ({size} bytes from offset {start}) is not within the zstd blob's frames"
+            ),
+            Fault::FrameSize { declared, stored } => {
+                write!(
+                    f,
+                    "frame_size is {declared} and the length word before the frame is {stored}"
+                )
+            }
+            Fault::FrameOffset { declared, stored } => {
+                write!(f, "frame_offset is {declared} and the frame begins at {stored}")
+            }
+            Fault::Sha256Size { size } => {
+                write!(f, "sha256 has {size} bytes: it takes 32")
+            }
+            Fault::Sha256 => {
+                f.write_str("the kernel's content has another sha256 than the table says")
+            }
+            Fault::FrameTooLong { size } => {
                 write!(f, "a frame of {size} bytes is too long to be stored: 4 GiB is the end")
             }
             Fault::Metadata => f.write_str("the metadata is not one messagepack map"),

@@ -10,7 +10,8 @@
 //!   Open: header 0..16 --> Opened::Header --> toc_offset..end --> Opened::Toc --> Done
 //!   Toc / Index: find(binary, arch) --> Entry { size, stored_size, offset, .. }
 //!   scheme none:            offset and stored_size are in the Entry
-//!   scheme zstd-per-kernel: zstd::FrameIndex walks to the ordinal --> FrameSpan
+//!   scheme zstd-per-kernel: zstd::FrameIndex walks to the ordinal --> FrameSpan,
+//!                           or direct::word and direct::span where the TOC says the place
 //!   load::check --> the caller makes room --> load::expand
 //! ```
 //!
@@ -35,6 +36,7 @@
 //!
 //! Source: the `shared/kpack` tools and runtime of ROCm/rocm-systems.
 
+pub mod direct;
 mod fault;
 mod header;
 mod index;

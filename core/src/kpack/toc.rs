@@ -87,6 +87,12 @@ pub struct Record<'a> {
     pub original_size: Option<u64>,
     /// The `metadata` map, as MessagePack.
     pub metadata: Option<&'a [u8]>,
+    /// `frame_offset`: absolute offset of the first byte of its frame, as the TOC says.
+    pub frame_offset: Option<u64>,
+    /// `frame_size`: bytes of its frame, without the length word, as the TOC says.
+    pub frame_size: Option<u32>,
+    /// `sha256` of the code object, decompressed, as the TOC says.
+    pub sha256: Option<&'a [u8; 32]>,
     /// Absolute offset of the architecture's name in the file, for messages.
     pub at: u64,
 }
@@ -113,6 +119,13 @@ pub struct Entry<'a> {
     pub offset: Option<u64>,
     /// The `metadata` map, as MessagePack.
     pub metadata: Option<&'a [u8]>,
+    /// `frame_offset`: absolute offset of the first byte of its frame, as the TOC says;
+    /// [`direct`](super::direct) checks it. `None` under scheme none.
+    pub frame_offset: Option<u64>,
+    /// `frame_size`: bytes of its frame, as the TOC says. `None` under scheme none.
+    pub frame_size: Option<u32>,
+    /// `sha256` of the code object, decompressed, as the TOC says.
+    pub sha256: Option<&'a [u8; 32]>,
     /// Absolute offset of the architecture's name in the file, for messages.
     pub at: u64,
 }
@@ -312,7 +325,8 @@ impl<'a> Toc<'a> {
         record: &Record<'a>,
         blob: Option<Blob>,
     ) -> Result<Entry<'a>, Error> {
-        let &Record { binary, arch, kind, ordinal, original_size, metadata, at } = record;
+        let &Record { binary, arch, kind, ordinal, original_size, metadata, sha256, at, .. } =
+            record;
         let scheme = self.layout.scheme;
         let (size, stored_size, offset) = match (scheme, blob) {
             (Scheme::ZstdPerKernel, _) => (original_size.unwrap_or(0), None, None),
@@ -326,7 +340,25 @@ impl<'a> Toc<'a> {
                 (blob.size, Some(blob.size), Some(blob.offset))
             }
         };
-        Ok(Entry { scheme, binary, arch, kind, ordinal, size, stored_size, offset, metadata, at })
+        let (frame_offset, frame_size) = match scheme {
+            Scheme::ZstdPerKernel => (record.frame_offset, record.frame_size),
+            Scheme::None => (None, None),
+        };
+        Ok(Entry {
+            scheme,
+            binary,
+            arch,
+            kind,
+            ordinal,
+            size,
+            stored_size,
+            offset,
+            metadata,
+            frame_offset,
+            frame_size,
+            sha256,
+            at,
+        })
     }
 
     /// `original_size` and the blob's own size agree, unless compatibility waives it.
@@ -368,6 +400,9 @@ impl<'a> Toc<'a> {
             ordinal: u32::MAX,
             original_size: None,
             metadata: None,
+            frame_offset: None,
+            frame_size: None,
+            sha256: None,
             at: self.base,
         })
     }
@@ -388,8 +423,20 @@ impl<'a> Toc<'a> {
         let arch = reader.str().ok()?;
         let at = reader.offset().saturating_sub(arch.len() as u64);
         let values = read_entry(reader, u8::MAX, false).ok()?;
-        let Values { kind, ordinal, original_size, metadata } = values;
-        Some(Record { binary, arch, kind, ordinal, original_size, metadata, at })
+        let Values { kind, ordinal, original_size, metadata, .. } = values;
+        let Values { frame_offset, frame_size, sha256, .. } = values;
+        Some(Record {
+            binary,
+            arch,
+            kind,
+            ordinal,
+            original_size,
+            metadata,
+            frame_offset,
+            frame_size,
+            sha256,
+            at,
+        })
     }
 
     fn optional(&self, span: Span) -> Option<&'a [u8]> {

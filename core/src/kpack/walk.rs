@@ -106,6 +106,7 @@ pub(crate) fn walk<'a, T: Tables>(
         zstd_size: 0,
         unsized_at: None,
         highest: None,
+        frames: None,
     };
     walk.top()?;
     walk.judge(base)?;
@@ -117,6 +118,22 @@ pub(crate) fn walk<'a, T: Tables>(
 
 /// The fewest bytes of a binary with one entry: two empty names, two map heads, an ordinal.
 const LEAST_BINARY: usize = 13;
+
+/// Where an entry says that its frame is.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    ordinal: u32,
+    start: u64,
+    size: u32,
+    /// Where the entry stands.
+    at: u64,
+}
+
+impl Placed {
+    fn end(self) -> u64 {
+        self.start.saturating_add(u64::from(self.size))
+    }
+}
 
 struct Walk<'a, 'w, T> {
     reader: Reader<'a>,
@@ -131,6 +148,8 @@ struct Walk<'a, 'w, T> {
     unsized_at: Option<u64>,
     /// The highest ordinal, and where its entry stands.
     highest: Option<(u32, u64)>,
+    /// The frames that entries place first and last in the file.
+    frames: Option<(Placed, Placed)>,
 }
 
 impl<T: Tables> Walk<'_, '_, T> {
@@ -226,7 +245,7 @@ impl<T: Tables> Walk<'_, '_, T> {
 
     fn binaries(&mut self) -> Result<(), Error> {
         self.tables.clear_entries();
-        (self.unsized_at, self.highest) = (None, None);
+        (self.unsized_at, self.highest, self.frames) = (None, None, None);
         let count = self.reader.map()?;
         self.kernels(u64::from(count))?;
         self.layout.toc = self.reader.position() as u32;
@@ -263,7 +282,21 @@ impl<T: Tables> Walk<'_, '_, T> {
         if self.highest.is_none_or(|(ordinal, _)| values.ordinal > ordinal) {
             self.highest = Some((values.ordinal, at));
         }
+        if let Some(start) = values.frame_offset {
+            let size = values.frame_size.unwrap_or(0);
+            self.place(Placed { ordinal: values.ordinal, start, size, at });
+        }
         Ok(())
+    }
+
+    fn place(&mut self, frame: Placed) {
+        let (first, last) = self.frames.get_or_insert((frame, frame));
+        if frame.start < first.start {
+            *first = frame;
+        }
+        if frame.end() > last.end() {
+            *last = frame;
+        }
     }
 
     fn blobs(&mut self) -> Result<(), Error> {
@@ -318,11 +351,24 @@ impl<T: Tables> Walk<'_, '_, T> {
                     return Err(kpack(Fault::ZstdSize { size }, base));
                 }
                 self.layout.zstd = Some((start, size));
-                match self.unsized_at {
-                    Some(at) => Err(kpack(Fault::Missing(Field::OriginalSize), at)),
-                    None => Ok(()),
+                if let Some(at) = self.unsized_at {
+                    return Err(kpack(Fault::Missing(Field::OriginalSize), at));
                 }
+                if self.strict() { self.judge_frames(start, start + size) } else { Ok(()) }
             }
+        }
+    }
+
+    /// Every frame that an entry places lies in the blob from `start` to `end`.
+    fn judge_frames(&self, start: u64, end: u64) -> Result<(), Error> {
+        let Some((first, last)) = self.frames else { return Ok(()) };
+        let early = (first.start < start.saturating_add(FIRST_FRAME)).then_some(first);
+        let late = (last.end() > end).then_some(last);
+        match early.into_iter().chain(late).min_by_key(|frame| frame.at) {
+            Some(Placed { ordinal, start, size, at }) => {
+                Err(kpack(Fault::FrameRange { ordinal, start, size }, at))
+            }
+            None => Ok(()),
         }
     }
 }
@@ -386,6 +432,9 @@ pub(crate) fn check_blob(blob: Blob, ordinal: u32, total: u64, at: u64) -> Resul
     Err(kpack(Fault::BlobRange { ordinal, start, size, total }, at))
 }
 
+/// Bytes of a zstd blob before its first frame: the count and that frame's length word.
+pub(crate) const FIRST_FRAME: u64 = 8;
+
 /// Containers that an entry's fields stand in: the root, `toc`, the binary, the entry.
 pub(super) const ENTRY_DEPTH: u8 = 4;
 /// Containers that a blob's fields stand in: the root, `blobs`, the blob.
@@ -409,6 +458,9 @@ pub(crate) struct Values<'a> {
     pub(crate) ordinal: u32,
     pub(crate) original_size: Option<u64>,
     pub(crate) metadata: Option<&'a [u8]>,
+    pub(crate) frame_offset: Option<u64>,
+    pub(crate) frame_size: Option<u32>,
+    pub(crate) sha256: Option<&'a [u8; 32]>,
 }
 
 /// Reads an entry's map; `depth` caps the nesting of the whole TOC.
@@ -432,17 +484,43 @@ pub(crate) fn read_entry<'a>(
 #[inline]
 fn usual_entry(bytes: &[u8]) -> Option<(Values<'_>, usize)> {
     const KIND: Range<usize> = 7..12;
-    let rest = bytes.strip_prefix(b"\x83\xa4type\xa5hsaco\xa7ordinal")?;
+    let (&head, rest) = bytes.split_first()?;
+    let rest = rest.strip_prefix(b"\xa4type\xa5hsaco\xa7ordinal")?;
     let (ordinal, rest) = front_uint(rest)?;
     let rest = rest.strip_prefix(b"\xadoriginal_size")?;
     let (size, rest) = front_uint(rest)?;
-    let values = Values {
+    let mut values = Values {
         kind: bytes.get(KIND),
         ordinal: u32::try_from(ordinal).ok()?,
         original_size: Some(size),
-        metadata: None,
+        ..Values::default()
+    };
+    let rest = match head {
+        0x83 => rest,
+        0x84..=0x86 => usual_options(head - 0x83, rest, &mut values)?,
+        _ => return None,
     };
     Some((values, bytes.len() - rest.len()))
+}
+
+/// Reads `count` optional fields in the order in which this project's writer has them.
+#[inline]
+fn usual_options<'a>(count: u8, rest: &'a [u8], values: &mut Values<'a>) -> Option<&'a [u8]> {
+    let (mut rest, mut found) = (rest, 0);
+    if let Some(after) = rest.strip_prefix(b"\xacframe_offset") {
+        let (offset, after) = front_uint(after)?;
+        (values.frame_offset, rest, found) = (Some(offset), after, found + 1);
+    }
+    if let Some(after) = rest.strip_prefix(b"\xaaframe_size") {
+        let (size, after) = front_uint(after)?;
+        values.frame_size = Some(u32::try_from(size).ok()?);
+        (rest, found) = (after, found + 1);
+    }
+    if let Some(after) = rest.strip_prefix(b"\xa6sha256\xc4\x20") {
+        let (sum, after) = after.split_first_chunk()?;
+        (values.sha256, rest, found) = (Some(sum), after, found + 1);
+    }
+    (found == count).then_some(rest)
 }
 
 #[inline(never)]
@@ -461,6 +539,9 @@ fn read_any_entry<'a>(
             b"ordinal" => Field::Ordinal,
             b"original_size" => Field::OriginalSize,
             b"metadata" => Field::Metadata,
+            b"frame_offset" => Field::FrameOffset,
+            b"frame_size" => Field::FrameSize,
+            b"sha256" => Field::Sha256,
             _ => {
                 skip_at(reader, depth, ENTRY_DEPTH)?;
                 continue;
@@ -471,6 +552,15 @@ fn read_any_entry<'a>(
             Field::Type => reader.str().map(|kind| values.kind = Some(kind)),
             Field::Ordinal => reader.u32().map(|ordinal| values.ordinal = ordinal),
             Field::OriginalSize => reader.u64().map(|size| values.original_size = Some(size)),
+            Field::FrameOffset | Field::FrameSize | Field::Sha256 if !strict => {
+                optional(field, reader, &mut values).or_else(|_| {
+                    // Other readers do not know these: what is wrong with them is no fault.
+                    skip_at(reader, depth, ENTRY_DEPTH)
+                })
+            }
+            Field::FrameOffset | Field::FrameSize | Field::Sha256 => {
+                optional(field, reader, &mut values)
+            }
             _ => metadata(reader, depth).map(|map| values.metadata = Some(map)),
         };
         value.map_err(|error| in_field(field, error))?;
@@ -479,6 +569,35 @@ fn read_any_entry<'a>(
         return Err(kpack(Fault::Missing(Field::Ordinal), start));
     }
     Ok(values)
+}
+
+/// Reads the value of a field that an entry need not have, or leaves the reader before it.
+fn optional<'a>(
+    field: Field,
+    reader: &mut Reader<'a>,
+    values: &mut Values<'a>,
+) -> Result<(), Error> {
+    match field {
+        Field::FrameOffset => {
+            values.frame_offset = None;
+            values.frame_offset = Some(reader.u64()?);
+        }
+        Field::FrameSize => {
+            values.frame_size = None;
+            values.frame_size = Some(reader.u32()?);
+        }
+        _ => {
+            values.sha256 = None;
+            let at = reader.offset();
+            let mut ahead = *reader;
+            let sum = ahead.bin()?;
+            let size = sum.len() as u64;
+            let sum = sum.try_into().map_err(|_| kpack(Fault::Sha256Size { size }, at))?;
+            values.sha256 = Some(sum);
+            *reader = ahead;
+        }
+    }
+    Ok(())
 }
 
 /// An entry's metadata, which must be a map, as MessagePack.

@@ -282,7 +282,7 @@ impl Writer {
     ///
     /// # Errors
     /// Caps, a repeated name, a size that differs from the stored one (scheme none),
-    /// [`Fault::FrameSize`], [`Fault::Metadata`], [`Fault::Announced`]. The writer is then as
+    /// [`Fault::FrameTooLong`], [`Fault::Metadata`], [`Fault::Announced`]. The writer is then as
     /// before. Offsets in errors are where the kernel would have been stored.
     pub fn place(&mut self, kernel: &Kernel<'_>, stored_size: u64) -> Result<Place<'_>, Error> {
         let ordinal = self.stored();
@@ -400,7 +400,7 @@ impl Writer {
     fn room(&self, ordinal: u32, at: u64, size: u64) -> Result<(u64, u64), Error> {
         let frames = self.options.scheme == Scheme::ZstdPerKernel;
         if frames && size > u64::from(u32::MAX) {
-            return Err(Error::new(ErrorKind::Kpack(Fault::FrameSize { size }), at));
+            return Err(Error::new(ErrorKind::Kpack(Fault::FrameTooLong { size }), at));
         }
         let start = match frames {
             true => at.checked_add(WORD as u64),

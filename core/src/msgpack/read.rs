@@ -237,6 +237,21 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A `bin` as bytes.
+    ///
+    /// # Errors
+    /// Another type, or truncated input.
+    pub fn bin(&mut self) -> Result<&'a [u8], Error> {
+        let mut ahead = *self;
+        match ahead.token()? {
+            Token::Bin(bytes) => {
+                *self = ahead;
+                Ok(bytes)
+            }
+            other => Err(self.mismatch(Type::Bin, other)),
+        }
+    }
+
     /// The pairs of a map, which follow.
     ///
     /// # Errors

@@ -164,7 +164,7 @@ fn what_no_reader_would_take_is_not_written() {
     assert_eq!(cap(refused(writer.place(&of_size(65_537), 2))), Cap::Expansion);
     assert_eq!(
         refused(writer.place(&kernel, 1 << 32)),
-        ErrorKind::Kpack(Fault::FrameSize { size: 1 << 32 })
+        ErrorKind::Kpack(Fault::FrameTooLong { size: 1 << 32 })
     );
     assert_eq!(cap(refused(writer.place(&Kernel::new(b"nine char", b"g", 4), 4))), Cap::KeyBytes);
     assert_eq!(cap(refused(writer.place(&Kernel::new(b"a", b"nine char", 4), 4))), Cap::KeyBytes);

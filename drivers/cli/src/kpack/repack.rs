@@ -30,8 +30,8 @@ use crate::ui::Ui;
   rocload kpack repack small.kpack --scheme none -o plain.kpack
 
 Kernels that stay compressed are copied as they are; --level compresses them anew. A kernel that
-several archives have must be the same in all. Without options the scheme, the group and the family
-are those of the first archive.")]
+several archives have must be the same in all. Without options the scheme, the group, the family and
+the index are those of the first archive; checksums that kernels have are kept.")]
 pub(super) struct Repack {
     /// Archives; - is standard input
     #[arg(value_name = "ARCHIVE", required = true)]
@@ -93,7 +93,7 @@ impl Repack {
         let default = if self.store.aligns() { Scheme::None } else { first.toc().toc().scheme() };
         let plan = Plan {
             scheme: self.store.scheme().unwrap_or(default),
-            index: self.store.index(),
+            index: self.store.index() || is_indexed(first),
             pack,
         };
         let inputs = self.archives.iter().map(|path| path.to_string_lossy().into_owned()).collect();
@@ -190,6 +190,12 @@ fn by_ordinal(archive: &Opened) -> Vec<(u32, Record<'_>)> {
     entries
 }
 
+/// Every entry of an archive tells where its frame is.
+fn is_indexed(archive: &Opened) -> bool {
+    let mut entries = archive.toc().toc().entries().peekable();
+    entries.peek().is_some() && entries.all(|record| record.frame_offset.is_some())
+}
+
 /// What to pack: entries that share a stored kernel share it again.
 fn items<'a>(archives: &'a [Opened], kernels: &[Source]) -> Vec<Item<'a>> {
     let mut stored: HashMap<(usize, u32), usize> = HashMap::new();
@@ -208,6 +214,7 @@ fn items<'a>(archives: &'a [Opened], kernels: &[Source]) -> Vec<Item<'a>> {
         };
         let mut item = Item::new(record.binary, record.arch, content);
         (item.kind, item.metadata) = (record.kind, record.metadata);
+        item.sha256 = record.sha256.copied();
         items.push(item);
     }
     items

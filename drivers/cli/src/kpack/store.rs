@@ -9,7 +9,6 @@ use rocload::core::kpack::Scheme;
 use rocload::encoder::{self, DEFAULT_LEVEL, Encoder};
 use rocload::pack::{Pack, PackOptions, Packed};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use super::{Threads, name, scheme_name};
 use crate::failure::{Failure, Status, printable_path};
@@ -174,7 +173,6 @@ impl Store {
         let level = self.level.unwrap_or(DEFAULT_LEVEL);
         let encoder = encoder::best(level)
             .map_err(|error| Failure::new(Status::Usage, "usage", error.to_string()))?;
-        let sha256 = |kernel: &[u8]| <[u8; 32]>::from(Sha256::digest(kernel));
         let mut options = PackOptions::default();
         options.write.scheme = plan.scheme;
         options.write.index = plan.index;
@@ -183,7 +181,7 @@ impl Store {
         options.threads = self.threads.get();
         options.encoder = Some(&*encoder);
         options.recompress = self.recompresses();
-        options.sha256 = self.checksums.then_some(&sha256);
+        options.checksums = self.checksums;
 
         let io = |error: io::Error| Failure::io("writing", &error).at(&self.output);
         let mut output = Output::create(&self.output).map_err(io)?;

@@ -172,10 +172,10 @@ fn check<R: ReadAt + Sync>(
         let entry = worker.archive().entry_at(id)?;
         progress.add(entry.size);
         let Some(manifest) = manifest else {
-            return worker.pieces(&entry, &mut |_| {});
+            return worker.verify(&entry, &mut |_| {});
         };
         let mut hash = Sha256::new();
-        worker.pieces(&entry, &mut |piece| hash.update(piece))?;
+        worker.verify(&entry, &mut |piece| hash.update(piece))?;
         let row = manifest.find(entry.binary, entry.arch);
         if let Some(text) = difference(row, entry.size, &hash.finalize()) {
             let fault = Fault::manifest(entry.binary, entry.arch, text);
