@@ -235,10 +235,10 @@ impl Report<'_> {
                 let all = if compressed == kernels {
                     String::new()
                 } else {
-                    format!("{} ", text::number(compressed))
+                    format!("{} compressed ", text::number(compressed))
                 };
                 format!(
-                    "; {all}compressed by {}{version} at level {}",
+                    "; {all}by {}{version} at level {}",
                     encoder.name(),
                     encoder.level()
                 )
