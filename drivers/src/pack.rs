@@ -381,7 +381,14 @@ impl Means {
             return Ok(Made::Stored { bytes, size, sha256: None, compressed });
         }
         let content = archive.content(id)?;
-        let sha256 = options.checksums.then(|| Sha256::digest(&content).into());
+        let told = item.sha256.is_some();
+        let sha256: Option<[u8; 32]> =
+            (options.checksums || told).then(|| Sha256::digest(&content).into());
+        // What the archive says of the kernel is not handed on unproven where it can be proven.
+        if told && sha256 != item.sha256 {
+            let error = CoreError::new(CoreKind::Kpack(Fault::Sha256), 0);
+            return Err(failed(item, ErrorKind::Format(error), READING));
+        }
         let bytes = match scheme {
             Scheme::None => content,
             _ if copied => archive.stored(id)?,
@@ -403,7 +410,7 @@ impl Means {
                 let encoder = options.encoder.ok_or_else(|| {
                     io(io::Error::new(io::ErrorKind::Unsupported, "no encoder was given"))
                 })?;
-                self.compressor.insert(encoder.compressor().map_err(io)?)
+                self.compressor.insert(encoder.compressor(options.threads).map_err(io)?)
             }
         };
         compressor.compress(kernel, &mut self.frame).map_err(io)?;

@@ -183,6 +183,49 @@ proptest! {
     }
 }
 
+/// A decoder that gets the last byte wrong.
+struct Wrong(Workspace<0>);
+
+impl Decompress for Wrong {
+    fn name(&self) -> &'static str {
+        "wrong"
+    }
+    fn decode(&mut self, src: &[u8], dst: &mut [u8]) -> Result<(), rocload_core::Error> {
+        self.0.decode(src, dst)?;
+        dst.last_mut().into_iter().for_each(|byte| *byte ^= 1);
+        Ok(())
+    }
+    fn decode_pieces(
+        &mut self,
+        src: &[u8],
+        expected: u64,
+        limits: &Limits,
+        window: &mut dyn rocload_core::Storage,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), rocload_core::Error> {
+        self.0.decode_pieces(src, expected, limits, window, sink)
+    }
+}
+
+#[test]
+fn a_kernel_that_comes_back_changed_breaks_the_law() {
+    let mut options = WriteOptions::default();
+    options.scheme = Scheme::ZstdPerKernel;
+    let kernel = Written { content: b"content".to_vec(), ..Written::default() };
+    let mut writing = Writing {
+        group: Vec::new(),
+        arches: Vec::new(),
+        kernels: vec![kernel],
+        options,
+        announced: false,
+    };
+    let mut wrong = Wrong(Workspace::new());
+    let broken = survives(&writing, &mut wrong).unwrap_err();
+    assert_eq!(broken.law, "a kernel is what it was");
+    writing.kernels[0].content.clear();
+    assert!(survives(&writing, &mut wrong).is_ok(), "of nothing no byte is wrong");
+}
+
 #[test]
 fn the_fixtures_through_every_view() {
     let mut count = 0;

@@ -1,6 +1,7 @@
 //! The encoder in pure Rust.
 
 use std::io;
+use std::num::NonZeroUsize;
 
 use ::zrip::{CompressContext, compress_bound};
 use rocload_core::zstd::{Decompress, Workspace};
@@ -40,7 +41,7 @@ impl Encoder for Zrip {
         self.0
     }
 
-    fn compressor(&self) -> io::Result<Box<dyn Compress>> {
+    fn compressor(&self, _helpers: NonZeroUsize) -> io::Result<Box<dyn Compress>> {
         // Level 0 is the library's word for its default.
         let mut context = CompressContext::new(self.0).map_err(io::Error::other)?;
         context.set_content_checksum(true);

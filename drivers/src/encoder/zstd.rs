@@ -1,9 +1,10 @@
 //! The C library.
 
 use std::io;
+use std::num::NonZeroUsize;
 
 use ::zstd::bulk::Compressor;
-use ::zstd::zstd_safe;
+use ::zstd::zstd_safe::{self, CParameter};
 
 use super::{Compress, Encoder, NoLevel};
 
@@ -38,21 +39,39 @@ impl Encoder for Zstd {
         self.0
     }
 
-    fn compressor(&self) -> io::Result<Box<dyn Compress>> {
+    fn compressor(&self, helpers: NonZeroUsize) -> io::Result<Box<dyn Compress>> {
         let mut compressor = Compressor::new(self.0)?;
         compressor.include_checksum(true)?;
         compressor.include_contentsize(true)?;
-        Ok(Box::new(Context(compressor)))
+        let helpers = u32::try_from(helpers.get()).unwrap_or(u32::MAX).min(MOST_HELPERS);
+        Ok(Box::new(Context { compressor, helpers, helped: false }))
     }
 }
 
-struct Context(Compressor<'static>);
+/// Kernels from this size on, in bytes, are cut and compressed by several threads, each with the
+/// part before its own for history. Whether they are depends on the size alone, and the cuts too,
+/// so that the number of threads does not change the frame.
+const LARGE: usize = 16 << 20;
+/// More gain nothing; the library has a limit as well.
+const MOST_HELPERS: u32 = 64;
+
+struct Context {
+    compressor: Compressor<'static>,
+    helpers: u32,
+    helped: bool,
+}
 
 impl Compress for Context {
     fn compress(&mut self, kernel: &[u8], frame: &mut Vec<u8>) -> io::Result<()> {
         frame.clear();
         let most = zstd_safe::compress_bound(kernel.len());
         frame.try_reserve(most).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        self.0.compress_to_buffer(kernel, frame).map(|_| ())
+        let large = kernel.len() >= LARGE;
+        if large != self.helped {
+            let helpers = if large { self.helpers } else { 0 };
+            self.compressor.set_parameter(CParameter::NbWorkers(helpers))?;
+            self.helped = large;
+        }
+        self.compressor.compress_to_buffer(kernel, frame).map(|_| ())
     }
 }

@@ -15,7 +15,7 @@ impl Encoder for Raw {
     fn level(&self) -> i32 {
         0
     }
-    fn compressor(&self) -> io::Result<Box<dyn Compress>> {
+    fn compressor(&self, _helpers: NonZeroUsize) -> io::Result<Box<dyn Compress>> {
         Ok(Box::new(Raw))
     }
 }
@@ -154,6 +154,20 @@ fn files_and_checksums() {
     let sha256 = Sha256::digest(b"a code objec");
     let key = [&b"\xa6sha256\xc4\x20"[..], &sha256].concat();
     assert!(bytes.windows(key.len()).any(|window| window == key));
+
+    // What an archive says wrongly of a kernel is found where the kernel is decoded.
+    let archive = open(bytes);
+    let mut copy = Pack::new(b"small", b"gfx90a");
+    let id = archive.order()[0];
+    copy.items.push(Item::new(b"a", b"gfx90a", Content::Entry(&archive, id)));
+    copy.items[0].sha256 = archive.record_at(id).sha256.copied();
+    assert!(copy.items[0].sha256.is_some());
+    let mut decoding = options;
+    decoding.write.scheme = Scheme::None;
+    written(&copy, &decoding);
+    copy.items[0].sha256 = Some([0; 32]);
+    let error = copy.write(&mut Vec::new(), &decoding, &|_| ()).unwrap_err();
+    assert!(error.to_string().contains("another sha256"), "{error}");
 
     let missing = dir.path().join("missing");
     pack.items.push(Item::new(b"b", b"gfx1", Content::File(&missing)));
