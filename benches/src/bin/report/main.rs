@@ -11,6 +11,7 @@ mod get;
 mod lookup;
 mod machine;
 mod open;
+mod placed;
 mod table;
 
 use std::process::ExitCode;
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
 
 fn report() -> peer::Result<()> {
     eprintln!("making the archive of {} kernels, unless it is there", input::KERNELS);
-    let large = input::large();
+    let (large, placed) = (input::large(), input::placed());
     let mut table = table::Table::default();
     eprintln!("opening");
     open::measure(&large, &mut table)?;
@@ -48,6 +49,8 @@ fn report() -> peer::Result<()> {
     lookup::measure(&large, &mut table)?;
     eprintln!("fetching");
     get::measure(&large, &mut table)?;
+    eprintln!("fetching by places");
+    placed::measure(&large, &placed, &mut table)?;
     eprintln!("decoding");
     decode::measure(&mut table)?;
     println!("{}\n\n{table}", machine::describe());
