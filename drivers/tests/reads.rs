@@ -280,7 +280,7 @@ fn a_long_table_that_is_none_is_refused_when_a_part_was_read() {
     entry.extend_from_slice(begun);
     for (front, offset) in [(zeros, 64), (entry.clone(), entry.len() as u64)] {
         let source = Sparse { front, most: Mutex::new(0) };
-        let error = Archive::from_source(&source, &Options::default()).unwrap_err();
+        let error = Archive::from_source(&source, &Options::default()).err().unwrap();
         assert_eq!(error.offset(), Some(offset), "{error}");
         let read = *source.most.lock().unwrap();
         assert!(read <= 9 << 20, "{read} bytes");
