@@ -15,7 +15,7 @@
 use core::fmt;
 
 use crate::limits::Cap;
-use crate::{kpack, msgpack, zstd};
+use crate::{gguf, http, kpack, llama, msgpack, zstd};
 
 /// A fault and where it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,11 @@ impl Error {
             ErrorKind::Limit { .. } => Class::Limit,
             ErrorKind::Kpack(fault) => fault.class(),
             ErrorKind::Zstd(fault) => fault.class(),
+            ErrorKind::Gguf(fault) => fault.class(),
+            ErrorKind::Http(fault) => fault.class(),
             ErrorKind::Truncated { .. } | ErrorKind::Msgpack(_) => Class::Malformed,
+            ErrorKind::Json(_) => Class::Malformed,
+            ErrorKind::Llama(fault) => fault.class(),
         }
     }
 }
@@ -99,6 +103,14 @@ pub enum ErrorKind {
     Kpack(kpack::Fault),
     /// A zstd frame cannot be decoded.
     Zstd(zstd::Fault),
+    /// A rule of the GGUF format is broken.
+    Gguf(gguf::Fault),
+    /// An HTTP message breaks the protocol or uses what is not supported.
+    Http(http::Fault),
+    /// A JSON text breaks its grammar.
+    Json(llama::json::Fault),
+    /// A rule of llama-server's protocol is broken.
+    Llama(llama::Fault),
 }
 
 impl fmt::Display for ErrorKind {
@@ -120,6 +132,10 @@ impl fmt::Display for ErrorKind {
             Self::Msgpack(fault) => fault.fmt(f),
             Self::Kpack(fault) => fault.fmt(f),
             Self::Zstd(fault) => fault.fmt(f),
+            Self::Gguf(fault) => fault.fmt(f),
+            Self::Http(fault) => fault.fmt(f),
+            Self::Json(fault) => fault.fmt(f),
+            Self::Llama(fault) => fault.fmt(f),
         }
     }
 }

@@ -19,6 +19,8 @@
 //! - [`msgpack`]: a borrowed MessagePack reader and a writer into a slice.
 //! - [`kpack`]: ROCm kernel archives: header, table of contents, index, target IDs.
 //! - [`zstd`]: frame headers, the frame index of an archive, decompression from slice to slice.
+//! - [`http`]: the client side of HTTP/1.1: requests out, responses in, deadlines.
+//! - [`sse`]: server-sent events.
 //! - [`bundle`]: telling what a stored code object is.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -40,6 +42,7 @@ pub mod llama;
 pub mod msgpack;
 pub mod need;
 pub mod sse;
+mod store;
 pub mod zstd;
 
 pub use cursor::Cursor;

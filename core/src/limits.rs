@@ -40,6 +40,36 @@ pub struct Limits {
     pub open_archives: u32,
     /// History that a frame which is decoded piecewise may refer to: 8 MiB (embedded: 64 KiB).
     pub window_bytes: u64,
+    /// A GGUF file from its magic to the end of its tensor table: 1 GiB.
+    pub gguf_header_bytes: u64,
+    /// Metadata keys of a GGUF file: 2^20 (embedded: 4,096).
+    pub gguf_keys: u32,
+    /// Tensors of a GGUF file: 2^20 (embedded: 4,096).
+    pub gguf_tensors: u32,
+    /// A key or a tensor's name in a GGUF file: 1 MiB (embedded: 64 KiB).
+    pub gguf_key_bytes: u32,
+    /// Elements of an array in a GGUF file, which are walked over or shown: 2^30.
+    pub gguf_array: u64,
+    /// Arrays within arrays in a GGUF file: 8, never more than
+    /// [`gguf::MAX_DEPTH`](crate::gguf::MAX_DEPTH).
+    pub gguf_depth: u8,
+    /// The alignment in a GGUF file: 2^20.
+    pub gguf_alignment: u32,
+    /// A string value of a GGUF file that is kept or looked at as a whole: 16 MiB (embedded:
+    /// 64 KiB). Longer ones are walked over.
+    pub gguf_kept_string: u64,
+    /// Elements of an array of a GGUF file that are kept: 2^20 (embedded: 4,096).
+    pub gguf_kept_elements: u64,
+    /// Data of one server-sent event: 1 MiB (embedded: 4 KiB).
+    pub event_bytes: u64,
+    /// Head of an HTTP response, with the interim ones before it, and trailers: 16 KiB (embedded:
+    /// 4 KiB).
+    pub head_bytes: u32,
+    /// Header lines of an HTTP response: 64, never more than [`MAX_HEADERS`](crate::http::MAX_HEADERS).
+    pub headers: u8,
+    /// Nesting of JSON containers: 64, never more than
+    /// [`json::MAX_DEPTH`](crate::llama::json::MAX_DEPTH).
+    pub json_depth: u8,
 }
 
 impl Limits {
@@ -55,6 +85,19 @@ impl Limits {
         target_features: 6,
         open_archives: 256,
         window_bytes: 8 << 20,
+        gguf_header_bytes: 1 << 30,
+        gguf_keys: 1 << 20,
+        gguf_tensors: 1 << 20,
+        gguf_key_bytes: 1 << 20,
+        gguf_array: 1 << 30,
+        gguf_depth: 8,
+        gguf_alignment: 1 << 20,
+        gguf_kept_string: 16 << 20,
+        gguf_kept_elements: 1 << 20,
+        event_bytes: 1 << 20,
+        head_bytes: 16 << 10,
+        headers: 64,
+        json_depth: 64,
     };
 
     /// Caps for a microcontroller.
@@ -66,6 +109,13 @@ impl Limits {
             kernel_bytes: 1 << 20,
             open_archives: 4,
             window_bytes: 64 << 10,
+            gguf_keys: 4096,
+            gguf_tensors: 4096,
+            gguf_key_bytes: 64 << 10,
+            gguf_kept_string: 64 << 10,
+            gguf_kept_elements: 4096,
+            event_bytes: 4 << 10,
+            head_bytes: 4 << 10,
             ..Limits::DESKTOP
         }
     }
@@ -97,6 +147,30 @@ pub enum Cap {
     TargetFeatures,
     /// [`Limits::window_bytes`].
     WindowBytes,
+    /// [`Limits::gguf_header_bytes`].
+    GgufHeaderBytes,
+    /// [`Limits::gguf_keys`].
+    GgufKeys,
+    /// [`Limits::gguf_tensors`].
+    GgufTensors,
+    /// [`Limits::gguf_key_bytes`].
+    GgufKeyBytes,
+    /// [`Limits::gguf_array`].
+    GgufArray,
+    /// [`Limits::gguf_depth`].
+    GgufDepth,
+    /// [`Limits::gguf_alignment`].
+    GgufAlignment,
+    /// [`Limits::gguf_kept_string`].
+    GgufKeptString,
+    /// [`Limits::gguf_kept_elements`].
+    GgufKeptElements,
+    /// [`Limits::head_bytes`].
+    HeadBytes,
+    /// [`Limits::headers`].
+    Headers,
+    /// [`Limits::json_depth`].
+    JsonDepth,
 }
 
 impl fmt::Display for Cap {
@@ -110,6 +184,18 @@ impl fmt::Display for Cap {
             Cap::KeyBytes => "a name's length in bytes",
             Cap::TargetFeatures => "the number of target features",
             Cap::WindowBytes => "the frame's window in bytes",
+            Cap::GgufHeaderBytes => "the header's length in bytes",
+            Cap::GgufKeys => "the number of keys",
+            Cap::GgufTensors => "the number of tensors",
+            Cap::GgufKeyBytes => "a name's length in bytes",
+            Cap::GgufArray => "the number of elements of an array",
+            Cap::GgufDepth => "the nesting of arrays",
+            Cap::GgufAlignment => "general.alignment",
+            Cap::GgufKeptString => "the length in bytes of a string to keep",
+            Cap::GgufKeptElements => "the number of elements to keep",
+            Cap::HeadBytes => "the head of an http response in bytes",
+            Cap::Headers => "the number of http headers",
+            Cap::JsonDepth => "the nesting of json containers",
         })
     }
 }

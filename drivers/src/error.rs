@@ -62,6 +62,12 @@ impl Error {
         Error(Box::new(Inner { kind, doing, path: None, binary: None, arch: None }))
     }
 
+    /// The system's refusal while `doing` something, such as "opening the archive": for callers
+    /// that open sources themselves.
+    pub fn io(error: io::Error, doing: &'static str) -> Self {
+        Error::new(ErrorKind::Io(error), doing)
+    }
+
     pub(crate) fn with_path(mut self, path: Option<&Path>) -> Self {
         self.0.path = path.map(Path::to_path_buf);
         self

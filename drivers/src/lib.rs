@@ -20,6 +20,8 @@
 //! | `mmap` (default) | `Mapped`: an archive through a memory mapping |
 //! | `tokio` | the same for tokio, in the module `tokio` |
 //! | `tracing` | `tracing` events |
+//! | `zstd` | an encoder for [`pack`]: the C library |
+//! | `zrip` | an encoder for [`pack`] in pure Rust |
 #![deny(unsafe_code)]
 
 #[cfg(any(feature = "blocking", feature = "tokio"))]
@@ -28,6 +30,8 @@ pub mod archive;
 pub mod decoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod drive;
+#[cfg(feature = "blocking")]
+pub mod encoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod error;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
@@ -39,6 +43,10 @@ pub mod many;
 #[cfg(all(feature = "mmap", any(feature = "blocking", feature = "tokio")))]
 #[allow(unsafe_code)]
 mod map;
+#[cfg(feature = "blocking")]
+mod ordered;
+#[cfg(feature = "blocking")]
+pub mod pack;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod parallel;
 #[cfg(feature = "tokio")]

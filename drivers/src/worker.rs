@@ -120,6 +120,23 @@ impl<'a, R: ReadAt> Worker<'a, R> {
             .map_err(|error| self.format_error(entry, error.rebased(extent.offset)))
     }
 
+    /// A kernel's stored bytes in memory of their own: structure and sizes are checked, and
+    /// nothing is decoded.
+    ///
+    /// # Errors
+    /// As [`Archive::kernel`].
+    pub fn into_stored(mut self, entry: &Entry<'_>) -> Result<Vec<u8>, Error> {
+        let extent = self.admit(entry)?;
+        self.check(entry, extent)?;
+        if let Some(bytes) = self.archive.source.bytes(extent.offset, extent.len) {
+            return Ok(bytes.to_vec());
+        }
+        if entry.scheme == Scheme::None {
+            self.read(entry, extent)?;
+        }
+        Ok(std::mem::take(&mut self.stored))
+    }
+
     /// As [`pieces`](Self::pieces), and compares what was shown with the table's `sha256`, if it
     /// has one for this kernel.
     ///

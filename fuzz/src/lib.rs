@@ -10,8 +10,12 @@ use rocload_core::Limits;
 use rocload_core::kpack::Strictness;
 use rocload_core::zstd::{Decompress, Ruzstd, Workspace};
 
+mod gguf;
+mod gguf_split;
 mod zstd;
 
+pub use gguf::{gguf_reader, gguf_tensors};
+pub use gguf_split::gguf_split;
 pub use zstd::{zstd_frame, zstd_stream};
 
 /// Caps that keep one input fast and small; all else as on a desktop.

@@ -37,6 +37,11 @@ fn kpack_kernel() {
 }
 
 #[test]
+fn kpack_roundtrip() {
+    replay("kpack_roundtrip", rocload_fuzz::kpack_roundtrip);
+}
+
+#[test]
 fn msgpack() {
     replay("msgpack", rocload_fuzz::msgpack);
 }
@@ -49,4 +54,19 @@ fn zstd_frame() {
 #[test]
 fn zstd_stream() {
     replay("zstd_stream", rocload_fuzz::zstd_stream);
+}
+
+#[test]
+fn gguf_split() {
+    replay("gguf_split", rocload_fuzz::gguf_split);
+}
+
+#[test]
+fn gguf_reader() {
+    replay("gguf_reader", rocload_fuzz::gguf_reader);
+}
+
+#[test]
+fn gguf_tensors() {
+    replay("gguf_tensors", rocload_fuzz::gguf_tensors);
 }

@@ -9,6 +9,9 @@
 //! - [`msgpack`]: the reader and the writer against the crate `rmpv`.
 //! - [`kpack`]: the views and indexes of a table of contents against each other and a naive twin.
 //! - [`frames`]: the frame index against a naive walk.
+//! - [`gguf_split`]: names of shards and sets of them against a naive twin.
+//! - `gguf_write` (feature `alloc`): the GGUF writer against the reader.
+//! - [`gguf_fit`]: the verdicts of memory fit against each other and the numbers.
 //! - `decompress` (feature `alloc`): a backend's two ways against each other and the C library.
 //! - `zstd` (feature `alloc`): the project's decoder, its layouts and entries, against each other and the C library.
 //! - `kernel` (feature `alloc`): a whole archive, from its first byte to its last kernel.
@@ -30,6 +33,11 @@ use core::fmt;
 #[cfg(feature = "alloc")]
 pub mod decompress;
 pub mod frames;
+pub mod gguf;
+pub mod gguf_fit;
+pub mod gguf_split;
+#[cfg(feature = "alloc")]
+pub mod gguf_write;
 #[cfg(feature = "alloc")]
 pub mod kernel;
 pub mod kpack;

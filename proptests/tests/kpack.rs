@@ -2,12 +2,14 @@
 
 use laws::frames::{walked, whole_region};
 use laws::kernel;
-use laws::kpack::{Kernel, Model, open_any_way, owned_agrees, views_agree};
+use laws::kpack::{
+    Kernel, Model, Writing, Written, open_any_way, owned_agrees, survives, views_agree,
+};
 use laws::{Broken, Verdict};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rocload_core::Limits;
-use rocload_core::kpack::{Scheme, Strictness};
+use rocload_core::kpack::{Scheme, Strictness, WriteOptions};
 use rocload_core::zstd::{Decompress, Ruzstd, Workspace};
 use rocload_fixtures::{Stage, bad_archives, compat_archives, good_archives};
 
@@ -123,6 +125,61 @@ proptest! {
             open_any_way(&bytes, bytes.len() as u64, &Limits::default(), strictness, None).map_err(fail)?;
             open_any_way(&bytes, total, &Limits::default(), strictness, Some(1)).map_err(fail)?;
         }
+    }
+}
+
+fn written() -> impl Strategy<Value = Written> {
+    let binary = prop_oneof![3 => name(), 1 => "[a\\\\/]{1,3}".prop_map(String::into_bytes)];
+    let kind = prop_oneof![
+        8 => Just(Some(b"hsaco".to_vec())),
+        1 => Just(None),
+        1 => name().prop_map(Some),
+    ];
+    let metadata = prop_oneof![
+        6 => Just(None),
+        1 => Just(Some(b"\x81\xa1k\x92\x01\xc0".to_vec())),
+        1 => vec(any::<u8>(), 0..6).prop_map(Some),
+    ];
+    let content = prop_oneof![
+        vec(any::<u8>(), 0..40),
+        (any::<u8>(), 0..5000usize).prop_map(|(byte, len)| vec![byte; len]),
+        (1..300u32, 0..40_000u32)
+            .prop_map(|(step, len)| (0..len).map(|n| (n / step) as u8).collect()),
+    ];
+    let link = prop_oneof![8 => Just(None), 1 => (0..4u32).prop_map(Some)];
+    (binary, name(), kind, metadata, any::<Option<[u8; 32]>>(), content, link).prop_map(
+        |(binary, arch, kind, metadata, sha256, content, link)| Written {
+            binary,
+            arch,
+            kind,
+            metadata,
+            sha256,
+            content,
+            link,
+        },
+    )
+}
+
+fn writing() -> impl Strategy<Value = Writing> {
+    let how = (any::<bool>(), 0..13u32, any::<bool>(), any::<bool>(), any::<bool>());
+    (name(), vec(name(), 0..3), vec(written(), 0..12), how).prop_map(
+        |(group, arches, kernels, (none, align, index, verbatim, announced))| {
+            let mut options = WriteOptions::default();
+            options.scheme = if none { Scheme::None } else { Scheme::ZstdPerKernel };
+            options.align = if none { 1 << align } else { 1 };
+            (options.index, options.verbatim) = (index, verbatim);
+            Writing { group, arches, kernels, options, announced }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_set_of_kernels_survives_write_and_read(writing in writing()) {
+        let archive = survives(&writing, &mut Workspace::<0>::new()).map_err(fail)?;
+        views(&archive).map_err(fail)?;
     }
 }
 

@@ -194,6 +194,26 @@ pub enum Fault {
     Sha256,
     /// The kernel is compressed and the caller brought no decoder.
     NoDecoder,
+    /// A frame is longer than its length word can say (writing).
+    FrameTooLong {
+        /// Its length in bytes; at most 2^32 - 1 can be stored.
+        size: u64,
+    },
+    /// An entry's metadata is not exactly one MessagePack map (writing).
+    Metadata,
+    /// An alignment that is no power of two up to 4,096, or one for frames, which stand back to
+    /// back (writing).
+    Align {
+        /// The alignment asked for, in bytes.
+        align: u32,
+    },
+    /// What was stored is not what had been announced (writing).
+    Announced {
+        /// The kernels announced.
+        kernels: u32,
+        /// Where the TOC was to begin, in bytes.
+        toc_offset: u64,
+    },
 }
 
 impl Fault {
@@ -203,6 +223,8 @@ impl Fault {
             | Fault::FormatVersion { .. }
             | Fault::Scheme
             | Fault::NoDecoder => Class::Unsupported,
+            Fault::FrameTooLong { .. } => Class::Limit,
+            Fault::Align { .. } | Fault::Announced { .. } => Class::Misuse,
             _ => Class::Malformed,
         }
     }
@@ -273,6 +295,18 @@ impl fmt::Display for Fault {
             Fault::Sha256 => {
                 f.write_str("the kernel's content has another sha256 than the table says")
             }
+            Fault::FrameTooLong { size } => {
+                write!(f, "a frame of {size} bytes is too long to be stored: 4 GiB is the end")
+            }
+            Fault::Metadata => f.write_str("the metadata is not one messagepack map"),
+            Fault::Align { align } => write!(
+                f,
+                "kernels cannot be aligned to {align}: only to powers of two up to 4096, and frames not at all"
+            ),
+            Fault::Announced { kernels, toc_offset } => write!(
+                f,
+                "{kernels} kernels and a table of contents at {toc_offset} were announced, and others came"
+            ),
             Fault::NoDecoder => f.write_str("the kernel is compressed and no decoder was given"),
             Fault::SizeMismatch { declared, stored } => {
                 write!(f, "original_size is {declared} and the blob holds {stored} bytes")

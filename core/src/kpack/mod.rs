@@ -15,6 +15,8 @@
 //!   load::check --> the caller makes room --> load::expand
 //! ```
 //!
+//! `Writer` (with `alloc`) makes archives, as bytes to put at offsets.
+//!
 //! Reading is strict by default; [`Strictness::Compat`] relaxes what the shipped runtime
 //! lets pass without harm.
 //!
@@ -47,6 +49,8 @@ mod slots;
 pub mod target;
 mod toc;
 mod walk;
+#[cfg(feature = "alloc")]
+mod write;
 
 pub use fault::{Fault, Field, Repeated};
 pub use header::{HEADER_LEN, Header, MAGIC, VERSION};
@@ -58,6 +62,8 @@ pub use rows::{BinaryRow, Blob, EntryRow, Lent, Rows, Slot};
 pub use target::TargetId;
 pub use toc::{Binary, Counts, Entry, Record, Toc};
 pub use walk::Tables;
+#[cfg(feature = "alloc")]
+pub use write::{Finished, Kernel, Place, Put, WriteOptions, Writer};
 
 /// How faithfully an archive must follow the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

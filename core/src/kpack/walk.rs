@@ -455,12 +455,12 @@ pub(crate) fn check_blob(blob: Blob, ordinal: u32, total: u64, at: u64) -> Resul
 pub(crate) const FIRST_FRAME: u64 = 8;
 
 /// Containers that an entry's fields stand in: the root, `toc`, the binary, the entry.
-const ENTRY_DEPTH: u8 = 4;
+pub(super) const ENTRY_DEPTH: u8 = 4;
 /// Containers that a blob's fields stand in: the root, `blobs`, the blob.
 const BLOB_DEPTH: u8 = 3;
 
 /// Passes over a value that stands inside `used` containers, of which `cap` may be nested.
-fn skip_at(reader: &mut Reader<'_>, cap: u8, used: u8) -> Result<(), Error> {
+pub(super) fn skip_at(reader: &mut Reader<'_>, cap: u8, used: u8) -> Result<(), Error> {
     reader.skip(cap.saturating_sub(used)).map_err(|mut error| {
         if let ErrorKind::Limit { cap: Cap::MsgpackDepth, value, limit } = &mut error.kind {
             *value += u64::from(used);

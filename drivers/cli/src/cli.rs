@@ -8,9 +8,10 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
 use crate::ui::Ui;
-use crate::{completions, demo, interrupt, kpack};
+use crate::{completions, demo, interrupt, kpack, man};
 
-/// Loads what AMD GPUs run: looks into ROCm kernel archives, checks them and takes kernels out.
+/// Loads what AMD GPUs run: looks into ROCm kernel archives, checks them, takes kernels out and
+/// makes archives.
 #[derive(Debug, Parser)]
 #[command(
     name = "rocload",
@@ -48,6 +49,7 @@ enum Command {
     Kpack(kpack::Kpack),
     Demo(demo::Demo),
     Completions(completions::Completions),
+    Man(man::Man),
 }
 
 /// The whole command line as clap knows it.
@@ -94,6 +96,7 @@ impl Cli {
             Command::Kpack(kpack) => kpack.run(ui),
             Command::Demo(demo) => demo.run(ui),
             Command::Completions(completions) => completions.run(ui),
+            Command::Man(man) => man.run(ui),
         }
     }
 }

@@ -128,6 +128,18 @@ const STEPS: &[Step] = &[
         ends: Status::Fine,
         after: "",
     },
+    Step {
+        about: "The files become an archive again, with checksums and the place of each frame.",
+        command: &["kpack", "pack", "kernels", "--checksums", "--index", "-o", "packed.kpack"],
+        ends: Status::Fine,
+        after: "",
+    },
+    Step {
+        about: "Are they the kernels that they were? Archives are compared by content.",
+        command: &["kpack", "diff", "demo_none.kpack", "packed.kpack"],
+        ends: Status::Fine,
+        after: "",
+    },
 ];
 
 impl Demo {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use rustix::fs::{AtFlags, unlinkat};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 /// A file that is not finished: its folder and its name there.
@@ -66,6 +66,8 @@ pub(crate) fn abandon(file: &Unfinished) {
 /// and unfinished files are removed first. A signal that the process was started to ignore, as
 /// by `nohup`, stays ignored.
 pub(crate) fn install() {
+    // Where files may not grow the write fails, as on a full disk, and is told of.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let ignored = ignored_signals();
     let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|n| ignored >> (n - 1) & 1 == 0);
     // Without the handlers a signal still ends the process; only unfinished files are left.

@@ -18,11 +18,17 @@ mod failure;
 #[cfg(unix)]
 mod filter;
 #[cfg(unix)]
+mod input;
+#[cfg(unix)]
 mod interrupt;
 #[cfg(unix)]
 mod json;
 #[cfg(unix)]
 mod kpack;
+#[cfg(unix)]
+mod man;
+#[cfg(unix)]
+mod output;
 #[cfg(unix)]
 mod place;
 #[cfg(unix)]

@@ -4,17 +4,25 @@
 //! before and never through a symbolic link: whatever stands there already, a path cannot lead
 //! out. A file is written under a temporary name beside its final one and then renamed, which
 //! replaces a link itself and not what it points to.
+//!
+//! A temporary file is locked (`flock`) while it is written. A process that was killed leaves one
+//! without a lock; whoever puts files into the same folder next removes it. So neither process
+//! numbers, which mean nothing across containers, nor ages have to be judged.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, mkdirat, open, openat, renameat};
+use rustix::fs::{
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, open, openat,
+    renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
 
 use crate::interrupt::{self, Unfinished};
@@ -24,6 +32,8 @@ const NEW_FOLDER: Mode = Mode::from_bits_truncate(0o777);
 const NEW_FILE: Mode = Mode::from_bits_truncate(0o666);
 /// Temporary names tried before giving up: others can only be left from runs of the same number.
 const TRIES: u32 = 1000;
+const PREFIX: &str = ".rocload-";
+const SUFFIX: &str = ".tmp";
 
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +46,19 @@ pub(crate) enum Put {
 
 /// The folder that files are put below.
 #[derive(Debug)]
-pub(crate) struct Root(Arc<OwnedFd>);
+pub(crate) struct Root {
+    folder: Arc<OwnedFd>,
+    /// Folders below it that were swept, by their paths.
+    swept: Mutex<HashSet<Vec<u8>>>,
+}
 
 impl Root {
     /// Opens the folder, and makes it where it does not exist. The path is the user's own and
     /// may lead through links.
     pub(crate) fn create(path: &Path) -> io::Result<Root> {
         fs::create_dir_all(path)?;
-        Ok(Root(Arc::new(open(path, FOLDER, Mode::empty())?)))
+        let folder = Arc::new(open(path, FOLDER, Mode::empty())?);
+        Ok(Root { folder, swept: Mutex::default() })
     }
 
     /// Puts `bytes` at a path of plain components, making its folders.
@@ -51,9 +66,15 @@ impl Root {
         let Some((name, folders)) = path.split_last() else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        let mut folder = Arc::clone(&self.0);
+        let mut folder = Arc::clone(&self.folder);
+        let mut at = Vec::new();
         for name in folders {
             folder = Arc::new(subfolder(&folder, name.as_ref())?);
+            at.extend_from_slice(name.as_ref());
+            at.push(b'/');
+        }
+        if self.swept.lock().unwrap_or_else(PoisonError::into_inner).insert(at) {
+            sweep(&folder);
         }
         if holds(&folder, name.as_ref(), bytes)? {
             return Ok(Put::Kept);
@@ -130,16 +151,19 @@ fn write_renamed(folder: Arc<OwnedFd>, name: &[u8], bytes: &[u8]) -> io::Result<
     done
 }
 
-fn temporary(folder: &Arc<OwnedFd>) -> io::Result<(File, Unfinished)> {
+/// A new file under a name of its own, locked.
+pub(crate) fn temporary(folder: &Arc<OwnedFd>) -> io::Result<(File, Unfinished)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut last = Errno::EXIST;
     for _ in 0..TRIES {
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".rocload-{}-{n}.tmp", process::id());
+        let name = format!("{PREFIX}{}-{n}{SUFFIX}", process::id());
         let file = Unfinished { folder: Arc::clone(folder), name };
         match interrupt::begin(&file, || openat(&**folder, &*file.name, flags, NEW_FILE)) {
-            Ok(fd) => return Ok((File::from(fd), file)),
+            Ok(fd) if is_ours(&fd) => return Ok((File::from(fd), file)),
+            // Another process sweeps and took it for abandoned.
+            Ok(_) => interrupt::abandon(&file),
             Err(Errno::EXIST) => {}
             Err(error) => {
                 last = error;
@@ -150,13 +174,89 @@ fn temporary(folder: &Arc<OwnedFd>) -> io::Result<(File, Unfinished)> {
     Err(last.into())
 }
 
+/// Locks a new file. Where the system has no locks, nobody can take it either.
+fn is_ours(fd: &OwnedFd) -> bool {
+    let locked = flock(fd, FlockOperation::NonBlockingLockExclusive);
+    let there = fstat(fd).is_ok_and(|stat| stat.st_nlink > 0);
+    locked != Err(Errno::WOULDBLOCK) && there
+}
+
+/// Removes temporary files of processes that were killed. What cannot be removed stays.
+pub(crate) fn sweep(folder: &OwnedFd) {
+    let Ok(dir) = Dir::read_from(folder) else { return };
+    for entry in dir.flatten() {
+        let name = entry.file_name().to_bytes();
+        if is_temporary(name) {
+            let _ = sweep_one(folder, name);
+        }
+    }
+}
+
+/// `.rocload-NUMBER-NUMBER.tmp`.
+pub(crate) fn is_temporary(name: &[u8]) -> bool {
+    let name = name.strip_prefix(PREFIX.as_bytes());
+    let numbers = name.and_then(|name| name.strip_suffix(SUFFIX.as_bytes()));
+    numbers.is_some_and(|numbers| {
+        let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+        let mut parts = numbers.split(|&byte| byte == b'-');
+        parts.next().is_some_and(digits)
+            && parts.next().is_some_and(digits)
+            && parts.next().is_none()
+    })
+}
+
+fn sweep_one(folder: &OwnedFd, name: &[u8]) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = openat(folder, name, flags, Mode::empty())?;
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Ok(());
+    }
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    // Nobody writes it. The name may lead to another file by now.
+    let now = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if (now.st_dev, now.st_ino) == (stat.st_dev, stat.st_ino) {
+        unlinkat(folder, name, AtFlags::empty())?;
+    }
+    Ok(())
+}
+
 /// Puts `bytes` at a path of the user's own: a link is followed, and what is no regular file,
 /// such as a pipe or `/dev/null`, is written to as it is.
 pub(crate) fn put_at(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match place_of(path)? {
+        Place::Through(mut file) => file.write_all(bytes),
+        Place::Beside { folder, name, .. } => {
+            sweep(&folder);
+            write_renamed(folder, &name, bytes)
+        }
+    }
+}
+
+/// Where a path of the user's own leads.
+pub(crate) enum Place {
+    /// To something that is no regular file and is written to as it is.
+    Through(File),
+    /// To a name in a folder.
+    Beside {
+        folder: Arc<OwnedFd>,
+        name: Vec<u8>,
+        /// The permissions of the file that is there.
+        mode: Option<u32>,
+    },
+}
+
+/// Follows links, the last one too, even where it points to nothing yet.
+pub(crate) fn place_of(path: &Path) -> io::Result<Place> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut mode = None;
     let target = match fs::metadata(path) {
         Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-        Ok(found) if found.is_file() => fs::canonicalize(path)?,
-        Ok(_) => return File::options().write(true).open(path)?.write_all(bytes),
+        Ok(found) if found.is_file() => {
+            mode = Some(found.permissions().mode() & 0o777);
+            fs::canonicalize(path)?
+        }
+        Ok(_) => return Ok(Place::Through(File::options().write(true).open(path)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => end_of_links(path)?,
         Err(error) => return Err(error),
     };
@@ -168,7 +268,7 @@ pub(crate) fn put_at(path: &Path, bytes: &[u8]) -> io::Result<()> {
         _ => Path::new("."),
     };
     let folder = Arc::new(open(parent, FOLDER, Mode::empty())?);
-    write_renamed(folder, name.as_bytes(), bytes)
+    Ok(Place::Beside { folder, name: name.as_bytes().to_vec(), mode })
 }
 
 /// Where a path leads whose last link points to nothing yet.
@@ -245,6 +345,34 @@ mod tests {
         fs::write(dir.path().join("y"), b"").unwrap();
         let error = root.put(&["y", "z"], b"one").unwrap_err();
         assert!(error.to_string().starts_with("y is there and is no folder"), "{error}");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::create(dir.path()).unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let kept =
+            [".rocload-1-2.tmp~", ".rocload-1-2-3.tmp", ".rocload-1.tmp", ".rocload-a-2.tmp"];
+        for name in kept.iter().chain(&[".rocload-1-2.tmp", ".rocload-99-0.tmp"]) {
+            fs::write(at(name), b"half").unwrap();
+        }
+        fs::create_dir(at(".rocload-3-3.tmp")).unwrap();
+        symlink("somewhere", at(".rocload-4-4.tmp")).unwrap();
+        // One that is being written, by this process as by any other.
+        let (_file, busy) = temporary(&root.folder).unwrap();
+        root.put(&["x"], b"one").unwrap();
+        let mut expected: Vec<&str> = kept.to_vec();
+        expected.extend([".rocload-3-3.tmp", ".rocload-4-4.tmp", &busy.name, "x"]);
+        expected.sort_unstable();
+        assert_eq!(names(dir.path()), expected);
+        interrupt::abandon(&busy);
+        // Once a folder is enough; a run of its own sweeps again.
+        fs::write(at(".rocload-7-7.tmp"), b"half").unwrap();
+        root.put(&["x"], b"one").unwrap();
+        assert!(at(".rocload-7-7.tmp").exists());
+        put_at(&at("y"), b"two").unwrap();
+        assert!(!at(".rocload-7-7.tmp").exists());
     }
 
     #[test]

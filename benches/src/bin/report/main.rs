@@ -11,6 +11,7 @@ mod get;
 mod lookup;
 mod machine;
 mod open;
+mod pack;
 mod placed;
 mod table;
 
@@ -27,8 +28,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => report(),
+        ["pack"] => only_packing(),
         ["child", what, path] => child::run(what, path.as_ref()),
-        _ => Err("usage: report".into()),
+        _ => Err("usage: report [pack]".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -53,6 +55,15 @@ fn report() -> peer::Result<()> {
     placed::measure(&large, &placed, &mut table)?;
     eprintln!("decoding");
     decode::measure(&mut table)?;
+    eprintln!("packing");
+    pack::measure(&mut table)?;
+    println!("{}\n\n{table}", machine::describe());
+    Ok(())
+}
+
+fn only_packing() -> peer::Result<()> {
+    let mut table = table::Table::default();
+    pack::measure(&mut table)?;
     println!("{}\n\n{table}", machine::describe());
     Ok(())
 }

@@ -34,7 +34,7 @@ With -o, --binary and --arch are exact names; with -d they are filters. Below th
 becomes ARCH/BINARY.hsaco, where ':' is written '-' and what could lead elsewhere is written as %XX.
 A file with the right content is left alone, so an interrupted run can simply be repeated.")]
 pub(super) struct Extract {
-    /// The archive
+    /// The archive; - is standard input
     archive: PathBuf,
     #[command(flatten)]
     filter: Filter,

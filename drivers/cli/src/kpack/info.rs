@@ -6,13 +6,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::error::ErrorKind as UsageKind;
 use rocload::core::kpack::{Entry, Scheme, VERSION};
 use rocload::error::printable;
 use rocload::{Archive, Error, ReadAt, decoder};
 use serde::Serialize;
 
+use super::store::{EncoderJson, built_in};
 use super::totals::Totals;
-use super::{name, open, scheme_name};
+use super::{check_stdin, name, open, scheme_name};
 use crate::failure::{Failure, printable_path};
 use crate::text;
 use crate::ui::{FAINT, STRONG, Ui};
@@ -23,12 +25,16 @@ use crate::ui::{FAINT, STRONG, Ui};
   rocload kpack info torch_gfx1100.kpack
   rocload kpack info --json *.kpack | jq -r '[.archive, .kernels, .size] | @tsv'")]
 pub(super) struct Info {
-    /// Archives
+    /// Archives; - is standard input
     #[arg(value_name = "ARCHIVE", required = true)]
     archives: Vec<PathBuf>,
 }
 
 impl Info {
+    pub(super) fn check(&self) -> Result<(), (UsageKind, String)> {
+        check_stdin(&self.archives)
+    }
+
     pub(super) fn run(self, ui: &mut Ui) {
         for path in &self.archives {
             if ui.is_closed() {
@@ -111,6 +117,7 @@ impl<'a> Summary<'a> {
     }
 
     fn print(&self, ui: &mut Ui, path: &Path) {
+        let verbose = ui.verbose;
         let out = ui.out();
         let _ = writeln!(out, "{STRONG}{}{STRONG:#}", printable_path(path));
         let mut line = |key: &str, value: String| {
@@ -132,6 +139,11 @@ impl<'a> Summary<'a> {
                 None => scheme_name(self.scheme).into(),
             },
         );
+        if verbose {
+            let EncoderJson { name, version, .. } = built_in();
+            let version = version.map_or_else(String::new, |version| format!(" {version}"));
+            line("encoder", format!("{name}{version}, where this command compresses"));
+        }
         if let Some(group) = self.group {
             line("group", printable(group));
         }
@@ -170,6 +182,7 @@ impl<'a> Summary<'a> {
             group: self.group.map(name),
             family: self.family.map(name),
             decoder: self.decoder(),
+            encoder: built_in(),
             file_size: self.file_size,
             toc: TocJson { offset: self.toc_offset, size: self.toc_size },
             binaries: self.binaries,
@@ -196,6 +209,7 @@ struct InfoJson<'a> {
     group: Option<Cow<'a, str>>,
     family: Option<Cow<'a, str>>,
     decoder: Option<&'static str>,
+    encoder: EncoderJson,
     file_size: u64,
     toc: TocJson,
     binaries: u64,

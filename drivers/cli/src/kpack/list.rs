@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
+use clap::error::ErrorKind as UsageKind;
 use rocload::core::bundle::{Object, identify};
 use rocload::core::kpack::Entry;
 use rocload::{Archive, Error, Extent, ReadAt};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Threads, metadata, name, name_hex, open, scheme_name, table};
-use crate::failure::Failure;
+use super::{Threads, check_stdin, metadata, name, name_hex, open, scheme_name, table};
+use crate::failure::{Failure, printable_path};
 use crate::filter::Filter;
 use crate::progress::Progress;
 use crate::ui::Ui;
@@ -30,7 +31,7 @@ use crate::ui::Ui;
 Kernels are listed by binary, then in the archive's own order of architectures. In a GLOB, * and
 ? match any character, / too. A filter that matches nothing is an error (exit status 4).")]
 pub(super) struct List {
-    /// Archives
+    /// Archives; - is standard input
     #[arg(value_name = "ARCHIVE", required = true)]
     archives: Vec<PathBuf>,
     #[command(flatten)]
@@ -50,6 +51,10 @@ struct Options<'a> {
 }
 
 impl List {
+    pub(super) fn check(&self) -> Result<(), (UsageKind, String)> {
+        check_stdin(&self.archives)
+    }
+
     pub(super) fn run(self, ui: &mut Ui) {
         let List { archives, filter, identify, threads } = self;
         let options = Options { filter: &filter, identify, threads };
@@ -120,9 +125,8 @@ fn show<R: ReadAt + Sync>(
     } else if !rows.is_empty() || options.filter.is_empty() {
         table::print(ui, path, archive, &rows, options.identify);
     }
-    for error in &faults {
-        ui.fail(&Failure::library(error, path));
-    }
+    let faults: Vec<Failure> = faults.iter().map(|error| Failure::library(error, path)).collect();
+    ui.fail_all(&faults, &printable_path(path));
     Some(rows.len() as u64)
 }
 

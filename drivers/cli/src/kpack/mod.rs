@@ -1,28 +1,34 @@
 //! `rocload kpack`: ROCm kernel archives.
 
+mod diff;
 mod extract;
+mod folder;
 mod info;
 mod list;
 mod manifest;
 mod metadata;
+mod pack;
 mod paths;
+mod repack;
+mod store;
 mod table;
 mod totals;
 mod verify;
 
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::{Args, Subcommand};
 use rocload::core::kpack::Scheme;
-use rocload::{Archive, default_threads};
+use rocload::{Archive, Options, default_threads};
 
 use crate::failure::Failure;
+use crate::input::{self, Input, is_stdin};
 use crate::ui::Ui;
 
-/// Look into ROCm kernel archives (.kpack), check them, take kernels out
+/// Look into ROCm kernel archives (.kpack), check them, take kernels out, make archives
 #[derive(Debug, Args)]
 pub(crate) struct Kpack {
     /// Print results and errors as JSON, all on standard output
@@ -38,15 +44,22 @@ enum Command {
     Info(info::Info),
     Verify(verify::Verify),
     Extract(extract::Extract),
+    Pack(pack::Pack),
+    Repack(repack::Repack),
+    Diff(diff::Diff),
 }
 
 impl Kpack {
     /// What clap cannot check about the options.
     pub(crate) fn check(&self) -> Result<(), (ErrorKind, String)> {
         match &self.command {
-            Command::List(_) | Command::Info(_) => Ok(()),
+            Command::List(list) => list.check(),
+            Command::Info(info) => info.check(),
             Command::Verify(verify) => verify.check(),
             Command::Extract(extract) => extract.check(self.json),
+            Command::Pack(pack) => pack.check(self.json),
+            Command::Repack(repack) => repack.check(self.json),
+            Command::Diff(diff) => diff.check(),
         }
     }
 
@@ -57,14 +70,17 @@ impl Kpack {
             Command::Info(info) => info.run(ui),
             Command::Verify(verify) => verify.run(ui),
             Command::Extract(extract) => extract.run(ui),
+            Command::Pack(pack) => pack.run(ui),
+            Command::Repack(repack) => repack.run(ui),
+            Command::Diff(diff) => diff.run(ui),
         }
     }
 }
 
-/// How many threads decode.
+/// How many threads work.
 #[derive(Debug, Args, Clone, Copy, Default)]
 struct Threads {
-    /// Threads that decode; default: one for each processor
+    /// Threads to work on; default: one for each processor
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
@@ -76,9 +92,24 @@ impl Threads {
     }
 }
 
+/// An archive of the command line.
+type Opened = Archive<Input>;
+
 /// Opens an archive or tells why it cannot be.
-fn open(ui: &mut Ui, path: &Path) -> Option<Archive> {
-    Archive::open(path).map_err(|error| ui.fail(&Failure::library(&error, path))).ok()
+fn open(ui: &mut Ui, path: &Path) -> Option<Opened> {
+    let opened = input::open(path, &Options::default());
+    opened.map_err(|error| ui.fail(&Failure::library(&error, path))).ok()
+}
+
+/// Standard input can be read once.
+fn check_stdin<'a>(
+    archives: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<(), (ErrorKind, String)> {
+    if archives.into_iter().filter(|path| is_stdin(path)).count() > 1 {
+        let text = "standard input (-) can be read only once".to_owned();
+        return Err((ErrorKind::ArgumentConflict, text));
+    }
+    Ok(())
 }
 
 /// The scheme as the TOC spells it.

@@ -15,9 +15,10 @@ use rocload::{Archive, Error, ErrorKind, Options, ReadAt};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::Threads;
 use super::manifest::{Manifest, Row};
+use super::{Threads, check_stdin};
 use crate::failure::{Failure, Status, io_text, judge, printable_path};
+use crate::input;
 use crate::progress::Progress;
 use crate::text;
 use crate::ui::{GOOD, STRONG, Ui};
@@ -32,7 +33,7 @@ use crate::ui::{GOOD, STRONG, Ui};
 A manifest is a JSON array of rows [binary, arch, size, sha256]. Exit status: 3 for a fault in an
 archive, 1 when only the manifest differs, 4 for a missing file; of several the worst.")]
 pub(super) struct Verify {
-    /// Archives
+    /// Archives; - is standard input
     #[arg(value_name = "ARCHIVE", required = true)]
     archives: Vec<PathBuf>,
     /// Compare sizes and SHA-256 with a manifest; with several archives one for each, in order
@@ -47,6 +48,7 @@ pub(super) struct Verify {
 
 impl Verify {
     pub(super) fn check(&self) -> Result<(), (UsageKind, String)> {
+        check_stdin(&self.archives)?;
         let (manifests, archives) = (self.manifest.len(), self.archives.len());
         if manifests == 0 || manifests == archives {
             return Ok(());
@@ -73,7 +75,7 @@ impl Verify {
         let mut reports = Vec::new();
         for (at, path) in self.archives.iter().enumerate() {
             let begun = Instant::now();
-            let report = match Archive::open_with(path, &options) {
+            let report = match input::open(path, &options) {
                 Ok(archive) => check(ui, &archive, manifests.get(at), self.threads),
                 Err(error) => Report::unopened(&error),
             };

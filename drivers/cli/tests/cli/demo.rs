@@ -16,8 +16,10 @@ fn every_step_is_shown_and_ends_well() {
     let ran: super::Ran = command().arg("demo").env("TMPDIR", temp.path()).output().unwrap().into();
     let ran = ran.fine();
     let commands = commands(&ran.out);
-    assert_eq!(commands.len(), 7, "{}", ran.out);
-    for word in ["kpack list", "kpack info", "kpack verify", "kpack extract"] {
+    assert_eq!(commands.len(), 9, "{}", ran.out);
+    for word in
+        ["kpack list", "kpack info", "kpack verify", "kpack extract", "kpack pack", "kpack diff"]
+    {
         assert!(commands.iter().any(|command| command.starts_with(word)), "{word}");
     }
     for part in [
@@ -26,6 +28,8 @@ fn every_step_is_shown_and_ends_well() {
         "rocload: damaged.kpack: lib/libdemo.so#0 for gfx1030: ",
         "scale.hsaco: lib/libdemo.so#0 for gfx90a:xnack-, ",
         "4 written, 4 there already",
+        "packed.kpack: 8 kernels, ",
+        "demo_none.kpack and packed.kpack: the same 8 kernels",
     ] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
@@ -42,7 +46,7 @@ fn its_commands_can_be_repeated_in_the_folder_that_it_keeps() {
     let kept = temp.path().join("kept");
     let ran = rocload(["demo", "--keep", kept.to_str().unwrap()]).fine();
     let script = commands(&ran.out);
-    assert_eq!(script.len(), 7);
+    assert_eq!(script.len(), 9);
     for line in script {
         let again = std::process::Command::new("sh")
             .args(["-c", &format!("\"$0\" {line}"), super::ROCLOAD])

@@ -5,6 +5,7 @@ mod demo;
 mod errors;
 mod extract;
 mod list;
+mod pack;
 mod resources;
 mod shell;
 mod verify;
@@ -53,6 +54,13 @@ impl Ran {
         self
     }
 
+    /// It ended with status 2 and usage, and says `text`.
+    #[track_caller]
+    fn misused(self, text: &str) {
+        assert_eq!(self.code, Some(2), "{self:?}");
+        assert!(self.err.starts_with("error: ") && self.err.contains(text), "{self:?}");
+    }
+
     /// The one JSON value that was printed.
     #[track_caller]
     fn json(&self) -> Value {
@@ -98,4 +106,31 @@ fn good(name: &str) -> Fixture {
 /// One of the demonstration archives.
 fn demo(scheme: &str) -> PathBuf {
     fixtures_dir().join(format!("kpack/demo_{scheme}.kpack"))
+}
+
+/// A Python that has the modules of the public tools.
+struct Python(std::ffi::OsString);
+
+/// Finds Python with msgpack and zstandard: `ROCLOAD_PYTHON`, or the machine's own. Without it a
+/// test is skipped and says so.
+fn python(test: &str) -> Option<Python> {
+    let named = std::env::var_os("ROCLOAD_PYTHON");
+    let python = Python(named.unwrap_or_else(|| "python3".into()));
+    let ran = Command::new(&python.0).args(["-c", "import msgpack, zstandard"]).output();
+    if ran.is_ok_and(|ran| ran.status.success()) {
+        return Some(python);
+    }
+    eprintln!("{test}: skipped: no python with msgpack and zstandard");
+    None
+}
+
+impl Python {
+    /// What a program writes to standard output; it must end well.
+    #[track_caller]
+    fn run(&self, program: &str, args: &[&str]) -> String {
+        let ran = Command::new(&self.0).args(["-c", program]).args(args).output().unwrap();
+        let ran = Ran::from(ran);
+        assert_eq!((ran.code, &*ran.err), (Some(0), ""), "{ran:?}");
+        ran.out
+    }
 }

@@ -1,0 +1,585 @@
+//! The machine. A line's bytes go straight to where they belong: data to the storage, names to
+//! their slots, digits to a number; so nothing is scanned twice and no line is kept whole.
+
+use core::ops::Range;
+
+use memchr::{memchr, memchr2, memchr3};
+
+use super::NAME_BYTES;
+use super::event::{Event, Field, Item, Items, Overflow};
+use super::name::Name;
+use crate::error::Error;
+use crate::limits::Limits;
+use crate::need::{End, Machine, Need, Step, Storage};
+use crate::store::Store;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+const LF: u8 = b'\n';
+const CR: u8 = b'\r';
+const MESSAGE: &[u8] = b"message";
+
+/// Where in a line the next byte stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the first bytes of the stream, so many of which are those of a byte-order mark.
+    Bom(usize),
+    /// At the first byte of a line.
+    Start,
+    /// In the name of a field, which is in `word` as far as it has come.
+    Name,
+    /// In the value of a field; `first` while a leading space may still be dropped.
+    Value { kind: Kind, first: bool },
+}
+
+/// What is done with a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Data,
+    Event,
+    Id,
+    Retry,
+    /// A comment, to be shown.
+    Comment,
+    /// An unknown field, to be shown.
+    Field,
+    /// Nothing.
+    Skip,
+}
+
+/// Where a part of an item is.
+#[derive(Debug, Clone)]
+enum Span {
+    Input(Range<usize>),
+    Store(Range<usize>),
+    /// In `word`.
+    Word,
+}
+
+#[derive(Debug, Clone)]
+enum Ready {
+    Nothing,
+    Event(Span),
+    Comment(Span),
+    Field(Span, Span),
+    Overflow(Overflow),
+}
+
+/// Parses a `text/event-stream` body; see the [module's text](super).
+///
+/// It never fails: whatever the bytes are, the standard says what they mean.
+#[derive(Debug, Clone)]
+pub struct Parser<S> {
+    store: Store<S>,
+    comments: bool,
+    fields: bool,
+    place: Place,
+    /// A CR ended the last line: an LF that follows belongs to it.
+    after_cr: bool,
+    /// Inside a block whose event was too large.
+    skipping: bool,
+    /// The block's data: `store[..data]`, unless `borrowed`.
+    data: usize,
+    has_data: bool,
+    /// The block's only data line so far lies whole in the input of this step.
+    borrowed: Option<Range<usize>>,
+    /// Bytes of the current comment's or unknown field's value, behind the data.
+    tail: usize,
+    /// The current name or value found no room, or is not one.
+    long: bool,
+    /// The digits of the current `retry`, if they are digits.
+    digits: Option<u64>,
+    /// The current name, or the current value of `event` or `id`.
+    word: Name,
+    event: Name,
+    id: Name,
+    /// The block's own id, if it has one.
+    next_id: Name,
+    has_id: bool,
+    retry: Option<u64>,
+    ignored: u64,
+    /// Offset of the block's first byte.
+    block: u64,
+    ready: Ready,
+}
+
+impl<S: Storage> Parser<S> {
+    /// A parser at the start of a stream. `storage` holds the data of one event that does not
+    /// lie whole in one chunk; its size and [`Limits::event_bytes`] are the cap.
+    pub fn new(limits: &Limits, storage: S) -> Self {
+        let cap = usize::try_from(limits.event_bytes).unwrap_or(usize::MAX);
+        Parser {
+            store: Store { storage, cap },
+            comments: false,
+            fields: false,
+            place: Place::Bom(0),
+            after_cr: false,
+            skipping: false,
+            data: 0,
+            has_data: false,
+            borrowed: None,
+            tail: 0,
+            long: false,
+            digits: None,
+            word: Name::new(),
+            event: Name::new(),
+            id: Name::new(),
+            next_id: Name::new(),
+            has_id: false,
+            retry: None,
+            ignored: 0,
+            block: 0,
+            ready: Ready::Nothing,
+        }
+    }
+
+    /// Shows comments as [`Item::Comment`]; off at first.
+    #[must_use]
+    pub fn comments(mut self, on: bool) -> Self {
+        self.comments = on;
+        self
+    }
+
+    /// Shows lines of unknown fields as [`Item::Field`]; off at first.
+    #[must_use]
+    pub fn fields(mut self, on: bool) -> Self {
+        self.fields = on;
+        self
+    }
+
+    /// The last event id: what a client sends as `Last-Event-ID` when it reconnects. A blank line
+    /// sets it, with or without an event.
+    pub fn last_event_id(&self) -> &[u8] {
+        self.id.get()
+    }
+
+    /// The reconnection time that the stream asked for last, in milliseconds.
+    pub fn retry(&self) -> Option<u64> {
+        self.retry
+    }
+
+    /// How many fields and comments were ignored because they were too long to keep.
+    pub fn ignored(&self) -> u64 {
+        self.ignored
+    }
+
+    /// The event that no blank line has dispatched yet, as far as its data has come. The
+    /// standard drops it at the end of the stream; a lenient reader may look at it here.
+    pub fn pending(&self) -> Option<Event<'_>> {
+        let spent = matches!(self.ready, Ready::Event(_));
+        (self.has_data && !spent).then(|| {
+            let id = if self.has_id { &self.next_id } else { &self.id };
+            Event {
+                event: self.kind(),
+                data: &self.store.storage.slots()[..self.data],
+                id: id.get(),
+            }
+        })
+    }
+
+    /// The storage, for another parser.
+    pub fn into_storage(self) -> S {
+        self.store.storage
+    }
+
+    fn kind(&self) -> &[u8] {
+        match self.event.get() {
+            [] => MESSAGE,
+            event => event,
+        }
+    }
+
+    /// Forgets the item that the last step announced.
+    #[inline]
+    fn forget(&mut self) {
+        match self.ready {
+            Ready::Nothing => return,
+            Ready::Event(_) => self.clear(),
+            _ => {}
+        }
+        self.tail = 0;
+        self.ready = Ready::Nothing;
+    }
+
+    /// Empties the block's buffers.
+    fn clear(&mut self) {
+        self.data = 0;
+        self.has_data = false;
+        self.event.clear();
+    }
+
+    /// Takes lines from `input` until one of them makes an item. Returns how far it came.
+    #[inline]
+    fn advance(&mut self, offset: u64, input: &[u8]) -> usize {
+        let mut at = 0;
+        if self.after_cr && !input.is_empty() {
+            self.after_cr = false;
+            at = usize::from(input[0] == LF);
+            if self.block == offset {
+                self.block += at as u64;
+            }
+        }
+        while at < input.len() && matches!(self.ready, Ready::Nothing) {
+            let end = match input[at] {
+                _ if self.place != Place::Start => None,
+                // A blank line is told apart before its end is searched for.
+                LF | CR => Some(at),
+                _ => memchr2(LF, CR, &input[at..]).map(|len| at + len),
+            };
+            let Some(end) = end else {
+                self.unborrow(input);
+                at = self.rest_of_line(offset, input, at);
+                continue;
+            };
+            let next = self.line_end(input, end);
+            if end == at {
+                self.blank(offset + next as u64);
+            } else {
+                self.whole_line(input, at..end);
+            }
+            at = next;
+        }
+        if !matches!(self.ready, Ready::Event(_)) {
+            self.unborrow(input);
+        }
+        at
+    }
+
+    /// Copies a borrowed data line to the storage, where room was made sure of.
+    #[inline]
+    fn unborrow(&mut self, input: &[u8]) {
+        if let Some(line) = self.borrowed.take() {
+            self.store.write(0, &input[line.clone()]);
+            self.data = line.len();
+        }
+    }
+
+    /// The offset behind the line end at `at`, as far as `input` shows it.
+    #[inline]
+    fn line_end(&mut self, input: &[u8], at: usize) -> usize {
+        if input[at] == LF {
+            return at + 1;
+        }
+        match input.get(at + 1) {
+            Some(&LF) => at + 2,
+            Some(_) => at + 1,
+            None => {
+                self.after_cr = true;
+                at + 1
+            }
+        }
+    }
+
+    /// A blank line: the block is over. `next` is the offset of the next one.
+    #[inline]
+    fn blank(&mut self, next: u64) {
+        self.block = next;
+        if self.skipping {
+            self.skipping = false;
+            return;
+        }
+        if self.has_id {
+            self.has_id = false;
+            self.id.copy(&self.next_id);
+        }
+        if let Some(line) = self.borrowed.take() {
+            self.ready = Ready::Event(Span::Input(line));
+        } else if self.has_data {
+            self.ready = Ready::Event(Span::Store(0..self.data));
+        } else {
+            self.event.clear();
+        }
+    }
+
+    /// A line that lies whole in `input` and is not blank.
+    #[inline]
+    fn whole_line(&mut self, input: &[u8], line: Range<usize>) {
+        if self.skipping {
+            return;
+        }
+        let bytes = &input[line.clone()];
+        let value = |name: usize| match bytes.get(name..) {
+            Some([b':', b' ', ..]) => line.start + name + 2..line.end,
+            Some([b':', ..]) => line.start + name + 1..line.end,
+            _ => line.end..line.end,
+        };
+        let is = |name: &[u8]| {
+            bytes.starts_with(name) && matches!(bytes.get(name.len()), None | Some(b':'))
+        };
+        if is(b"data") {
+            self.data_line(input, value(4));
+        } else if is(b"event") {
+            let set = self.event.set(&input[value(5)]);
+            self.count_unless(set);
+        } else if is(b"id") {
+            self.set_id(&input[value(2)]);
+        } else if is(b"retry") {
+            self.digits = None;
+            self.long = false;
+            self.add_digits(&input[value(5)]);
+            self.value_ends(Kind::Retry);
+        } else if bytes[0] == b':' {
+            if self.comments {
+                let text = line.start + 1..line.end;
+                let fits = self.fits_behind(text.len());
+                self.show(fits, Ready::Comment(Span::Input(text)));
+            }
+        } else if self.fields {
+            let name = memchr(b':', bytes).unwrap_or(bytes.len());
+            let value = value(name);
+            let fits = name <= NAME_BYTES && self.fits_behind(value.len());
+            let name = Span::Input(line.start..line.start + name);
+            self.show(fits, Ready::Field(name, Span::Input(value)));
+        }
+    }
+
+    /// Whether so many bytes would find room behind the data: what is shown from the input must
+    /// not be more than what could be kept.
+    fn fits_behind(&mut self, len: usize) -> bool {
+        let data = self.borrowed.as_ref().map_or(self.data, ExactSizeIterator::len);
+        data.checked_add(len).is_some_and(|need| self.store.holds(need))
+    }
+
+    fn show(&mut self, fits: bool, ready: Ready) {
+        self.count_unless(fits);
+        if fits {
+            self.ready = ready;
+        }
+    }
+
+    fn count_unless(&mut self, kept: bool) {
+        self.ignored = self.ignored.saturating_add(u64::from(!kept));
+    }
+
+    #[inline]
+    fn data_line(&mut self, input: &[u8], value: Range<usize>) {
+        if !self.has_data {
+            if !self.store.holds(value.len()) {
+                return self.overflow();
+            }
+            self.has_data = true;
+            self.borrowed = Some(value);
+            return;
+        }
+        self.unborrow(input);
+        if self.add_data(b"\n") {
+            self.add_data(&input[value]);
+        }
+    }
+
+    /// Appends to the data; false if there was no room.
+    fn add_data(&mut self, bytes: &[u8]) -> bool {
+        let written = self.store.write(self.data, bytes);
+        if written {
+            self.data += bytes.len();
+        } else {
+            self.overflow();
+        }
+        written
+    }
+
+    #[cold]
+    fn overflow(&mut self) {
+        self.clear();
+        self.borrowed = None;
+        self.has_id = false;
+        self.skipping = true;
+        self.ready = Ready::Overflow(Overflow { offset: self.block });
+    }
+
+    fn set_id(&mut self, value: &[u8]) {
+        let fits = value.len() <= NAME_BYTES;
+        self.count_unless(fits);
+        // The standard ignores an id with a NUL in it.
+        if fits && memchr(0, value).is_none() {
+            self.has_id = self.next_id.set(value);
+        }
+    }
+
+    fn add_digits(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.long |= !byte.is_ascii_digit();
+            let digit = u64::from(byte.wrapping_sub(b'0'));
+            self.digits = Some(self.digits.unwrap_or(0).saturating_mul(10).saturating_add(digit));
+        }
+    }
+
+    /// Goes on in a line that began in an earlier chunk, or that ends in a later one. Returns how
+    /// far it came.
+    fn rest_of_line(&mut self, offset: u64, input: &[u8], at: usize) -> usize {
+        let rest = &input[at..];
+        match self.place {
+            Place::Bom(matched) => self.byte_order_mark(rest[0], matched, offset, at),
+            Place::Start => {
+                self.word.clear();
+                self.long = false;
+                self.place = match self.skipping {
+                    true => Place::Value { kind: Kind::Skip, first: false },
+                    false => Place::Name,
+                };
+                at
+            }
+            Place::Name => {
+                let stop = memchr3(b':', LF, CR, rest);
+                let part = &rest[..stop.unwrap_or(rest.len())];
+                self.long |= !self.word.push(part);
+                let Some(stop) = stop else { return input.len() };
+                let kind = self.value_begins();
+                let colon = rest[stop] == b':';
+                self.place = Place::Value { kind, first: colon && kind != Kind::Comment };
+                at + stop + usize::from(colon)
+            }
+            Place::Value { kind, first: true } => {
+                self.place = Place::Value { kind, first: false };
+                at + usize::from(rest[0] == b' ')
+            }
+            Place::Value { kind, first: false } => {
+                let end = memchr2(LF, CR, rest);
+                self.value(kind, &rest[..end.unwrap_or(rest.len())]);
+                let Some(end) = end else { return input.len() };
+                if !self.skipping {
+                    self.value_ends(kind);
+                }
+                self.place = Place::Start;
+                self.line_end(input, at + end)
+            }
+        }
+    }
+
+    fn byte_order_mark(&mut self, byte: u8, matched: usize, offset: u64, at: usize) -> usize {
+        if byte == BOM[matched] {
+            self.place = Place::Bom(matched + 1);
+            if matched + 1 == BOM.len() {
+                self.place = Place::Start;
+                self.block = offset + at as u64 + 1;
+            }
+            return at + 1;
+        }
+        // What looked like one is the beginning of a field's name.
+        self.place = Place::Start;
+        if matched > 0 {
+            self.word.push(&BOM[..matched]);
+            self.place = Place::Name;
+        }
+        at
+    }
+
+    /// `word` holds the name of a field: what is to be done with its value.
+    fn value_begins(&mut self) -> Kind {
+        let long = core::mem::take(&mut self.long);
+        let kind = match self.word.get() {
+            _ if long => {
+                self.count_unless(!self.fields);
+                Kind::Skip
+            }
+            b"" if self.comments => Kind::Comment,
+            b"" => Kind::Skip,
+            b"data" => Kind::Data,
+            b"event" => Kind::Event,
+            b"id" => Kind::Id,
+            b"retry" => Kind::Retry,
+            _ if self.fields => Kind::Field,
+            _ => Kind::Skip,
+        };
+        match kind {
+            Kind::Data if core::mem::replace(&mut self.has_data, true) => {
+                self.add_data(b"\n");
+            }
+            Kind::Event | Kind::Id => self.word.clear(),
+            Kind::Retry => self.digits = None,
+            _ => {}
+        }
+        kind
+    }
+
+    /// A part of a value.
+    fn value(&mut self, kind: Kind, part: &[u8]) {
+        match kind {
+            _ if self.skipping => {}
+            Kind::Data => {
+                self.add_data(part);
+            }
+            Kind::Event | Kind::Id => self.long |= !self.word.push(part),
+            Kind::Retry => self.add_digits(part),
+            Kind::Comment | Kind::Field => {
+                self.long = self.long || !self.store.write(self.data + self.tail, part);
+                self.tail += part.len();
+            }
+            Kind::Skip => {}
+        }
+    }
+
+    fn value_ends(&mut self, kind: Kind) {
+        let fits = !core::mem::take(&mut self.long);
+        let text = Span::Store(self.data..self.data + self.tail);
+        match kind {
+            Kind::Data | Kind::Skip => {}
+            Kind::Event if fits => self.event.copy(&self.word),
+            Kind::Id if fits => {
+                if memchr(0, self.word.get()).is_none() {
+                    self.next_id.copy(&self.word);
+                    self.has_id = true;
+                }
+            }
+            Kind::Event | Kind::Id => self.count_unless(false),
+            Kind::Retry if fits => self.retry = self.digits.or(self.retry),
+            Kind::Retry => {}
+            Kind::Comment => self.show(fits, Ready::Comment(text)),
+            Kind::Field => self.show(fits, Ready::Field(Span::Word, text)),
+        }
+        if !fits {
+            self.tail = 0;
+        }
+    }
+
+    fn part<'i>(&'i self, span: &Span, input: &'i [u8]) -> &'i [u8] {
+        match span {
+            Span::Input(range) => input.get(range.clone()).unwrap_or_default(),
+            Span::Store(range) => self.store.storage.slots().get(range.clone()).unwrap_or_default(),
+            Span::Word => self.word.get(),
+        }
+    }
+}
+
+impl<S: Storage> Machine for Parser<S> {
+    type Kind = Items;
+
+    fn need(&self) -> Need {
+        Need::More
+    }
+
+    #[inline]
+    fn step(&mut self, offset: u64, input: &[u8]) -> Result<Step, Error> {
+        self.forget();
+        let consumed = self.advance(offset, input);
+        Ok(Step { consumed, ready: !matches!(self.ready, Ready::Nothing) })
+    }
+
+    #[inline]
+    fn item<'i>(&'i self, input: &'i [u8]) -> Item<'i> {
+        match &self.ready {
+            Ready::Event(data) => {
+                let data = self.part(data, input);
+                Item::Event(Event { event: self.kind(), data, id: self.id.get() })
+            }
+            Ready::Comment(text) => Item::Comment(self.part(text, input)),
+            Ready::Field(name, value) => {
+                Item::Field(Field { name: self.part(name, input), value: self.part(value, input) })
+            }
+            Ready::Overflow(overflow) => Item::Overflow(*overflow),
+            // No step announced one.
+            Ready::Nothing => Item::Comment(b""),
+        }
+    }
+
+    /// [`End::Complete`] between blocks; `Pending("line")` inside a line; `Pending("event")`
+    /// where fields of a block are dropped for want of its blank line.
+    fn end(&mut self) -> Result<End, Error> {
+        self.forget();
+        let begun = self.skipping || self.has_data || self.has_id || !self.event.get().is_empty();
+        Ok(match self.place {
+            Place::Start if begun => End::Pending("event"),
+            Place::Start | Place::Bom(0) => End::Complete,
+            _ => End::Pending("line"),
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! The one file that a command makes, whole or not at all, and on the disk once it is told of.
+//!
+//! A regular file is written beside its final name, forced to the disk and renamed, and the
+//! folder is forced to the disk as well. Standard output, a pipe or a device takes the bytes in
+//! the end, out of a file without a name.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Seek};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{fsync, renameat};
+use rustix::io::Errno;
+
+use crate::interrupt::{self, Unfinished};
+use crate::place::{Place, place_of, sweep, temporary};
+
+/// A file in the making; dropped before [`commit`](Self::commit), it leaves nothing.
+pub(crate) struct Output {
+    file: File,
+    ends: End,
+}
+
+enum End {
+    Rename { folder: Arc<OwnedFd>, name: Vec<u8>, unfinished: Unfinished },
+    Copy(Target),
+    Done,
+}
+
+enum Target {
+    Stdout,
+    Other(File),
+}
+
+impl Output {
+    /// Begins the file for `path`; `-` is standard output.
+    pub(crate) fn create(path: &Path) -> io::Result<Output> {
+        if path.as_os_str() == "-" {
+            return Output::copied(Target::Stdout);
+        }
+        match place_of(path)? {
+            Place::Through(file) => Output::copied(Target::Other(file)),
+            Place::Beside { folder, name, mode } => {
+                sweep(&folder);
+                let (file, unfinished) = temporary(&folder)?;
+                let output = Output { file, ends: End::Rename { folder, name, unfinished } };
+                if let Some(mode) = mode {
+                    output.file.set_permissions(Permissions::from_mode(mode))?;
+                }
+                Ok(output)
+            }
+        }
+    }
+
+    fn copied(target: Target) -> io::Result<Output> {
+        Ok(Output { file: tempfile::tempfile()?, ends: End::Copy(target) })
+    }
+
+    /// What to write to.
+    pub(crate) fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// The file is complete: puts it in place.
+    pub(crate) fn commit(mut self) -> io::Result<()> {
+        match &mut self.ends {
+            End::Rename { folder, name, unfinished } => {
+                self.file.sync_all()?;
+                renameat(&**folder, &*unfinished.name, &**folder, &**name)?;
+                interrupt::end(unfinished);
+                let folder = Arc::clone(folder);
+                self.ends = End::Done;
+                match fsync(&*folder) {
+                    // Some file systems have nothing of the kind.
+                    Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            End::Copy(target) => {
+                self.file.rewind()?;
+                let copied = match target {
+                    Target::Stdout => io::copy(&mut self.file, &mut io::stdout().lock()),
+                    Target::Other(file) => io::copy(&mut self.file, file),
+                };
+                match copied {
+                    // A reader that has gone away is not missed.
+                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+                    _ => Ok(()),
+                }
+            }
+            End::Done => Ok(()),
+        }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let End::Rename { unfinished, .. } = &self.ends {
+            interrupt::abandon(unfinished);
+        }
+    }
+}
+
+/// What tells a file from all others.
+pub(crate) fn file_id(meta: &fs::Metadata) -> (u64, u64) {
+    (meta.dev(), meta.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn count(dir: &Path) -> usize {
+        fs::read_dir(dir).unwrap().count()
+    }
+
+    #[test]
+    fn nothing_is_there_before_it_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        let mut output = Output::create(&path).unwrap();
+        output.file().write_all(b"new").unwrap();
+        assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 2));
+        drop(output);
+        assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 1));
+        let mut output = Output::create(&path).unwrap();
+        output.file().write_all(b"new").unwrap();
+        output.commit().unwrap();
+        assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"new".to_vec(), 1));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[test]
+    fn what_cannot_be_put_in_place_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let mut output = Output::create(&path).unwrap();
+        output.file().write_all(b"new").unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(output.commit().is_err());
+        assert_eq!(count(dir.path()), 1, "the folder alone");
+        assert!(Output::create(&path).is_err());
+    }
+
+    #[test]
+    fn devices_are_written_to() {
+        let mut output = Output::create(Path::new("/dev/null")).unwrap();
+        output.file().write_all(b"new").unwrap();
+        output.commit().unwrap();
+        let mut output = Output::create(Path::new("/dev/full")).unwrap();
+        output.file().write_all(b"new").unwrap();
+        assert_eq!(output.commit().unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+}
