@@ -16,9 +16,20 @@ pub const KERNELS: u32 = 20_000;
 /// # Panics
 /// When it cannot be written.
 pub fn large() -> PathBuf {
+    made("kernels-20000.kpack", &Large::twenty_thousand())
+}
+
+/// The same kernels in an archive whose table has `frame_offset`, `frame_size` and `sha256`.
+///
+/// # Panics
+/// When it cannot be written.
+pub fn placed() -> PathBuf {
+    made("kernels-20000-placed.kpack", &Large::twenty_thousand().places())
+}
+
+fn made(name: &str, plan: &Large) -> PathBuf {
     let folder = target().join("rocload-benches");
-    let path = folder.join("kernels-20000.kpack");
-    let plan = Large::twenty_thousand();
+    let path = folder.join(name);
     assert_eq!(plan.kernels(), KERNELS);
     if !path.is_file() {
         fs::create_dir_all(&folder).expect("the target folder takes a folder");

@@ -1,42 +1,12 @@
 //! What opening an archive allocates: never in proportion to a size that is merely declared.
 #![cfg(feature = "alloc")]
 
-use core::alloc::{GlobalAlloc, Layout};
-use core::cell::Cell;
-use std::alloc::System;
+mod counting;
 
+use counting::allocated;
 use rocload_core::Limits;
 use rocload_core::kpack::{OwnedToc, Strictness};
 use rocload_fixtures::{Stage, bad_archives, good_archives};
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.set(ALLOCATED.get() + layout.size());
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-/// Bytes that `work` allocates on this thread, in all: freed ones are not taken off.
-fn allocated<T>(work: impl FnOnce() -> T) -> (usize, T) {
-    let before = ALLOCATED.get();
-    let result = work();
-    (ALLOCATED.get() - before, result)
-}
 
 /// What may be allocated for a file of `len` bytes.
 fn bound(len: usize) -> usize {

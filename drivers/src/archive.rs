@@ -1,9 +1,9 @@
 //! A kpack archive over any source of bytes: open, look up, fetch.
 //!
 //! Opening reads the header and the table of contents, nothing else. A lookup is a hash probe
-//! in memory. The first fetch from a zstd archive walks the frame lengths as far as it needs;
-//! later ones know. `&Archive` is `Sync`: any number of threads fetch at once, and no lock is
-//! held while one of them decompresses.
+//! in memory. The first fetch from a zstd archive walks the frame lengths as far as it needs,
+//! unless the table says where the frame is; later ones know. `&Archive` is `Sync`: any number of
+//! threads fetch at once, and no lock is held while one of them decompresses.
 //!
 //! ```
 //! use rocload::{Archive, Options};

@@ -1,6 +1,6 @@
 //! Where each frame of a zstd archive is: found on demand, remembered, read without a lock.
 //!
-//! The archive has no offset table, so the frame of an ordinal is found by walking the length
+//! Unless the table says where it is, the frame of an ordinal is found by walking the length
 //! words before it. The walk is made once, as far as was asked for, under a lock of its own;
 //! what it found is published for readers that take no lock.
 

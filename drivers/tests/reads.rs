@@ -247,3 +247,42 @@ fn a_fetch_reads_its_frame_alone() {
         assert_eq!(archive.source().take(), std::slice::from_ref(&frame));
     }
 }
+
+/// 200 MiB behind a sound header: of which the first bytes, or those after a sound beginning, are
+/// no table.
+struct Sparse {
+    front: Vec<u8>,
+    most: Mutex<u64>,
+}
+
+impl ReadAt for Sparse {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        buf.fill(0);
+        let start = (offset as usize).min(self.front.len());
+        let n = buf.len().min(self.front.len() - start);
+        buf[..n].copy_from_slice(&self.front[start..start + n]);
+        *self.most.lock().unwrap() += buf.len() as u64;
+        Ok(buf.len())
+    }
+
+    fn total(&self) -> io::Result<u64> {
+        Ok(200 << 20)
+    }
+}
+
+#[test]
+fn a_long_table_that_is_none_is_refused_when_a_part_was_read() {
+    let header = b"KPAK\x01\0\0\0\x40\0\0\0\0\0\0\0";
+    let begun = b"\x82\xaagroup_name\xa1g\xa3toc\xdf\0\x0f\0\0\xa1a\x81\xa1b\x81\xa7ordinal\x01";
+    let (mut zeros, mut entry) = (header.to_vec(), header.to_vec());
+    zeros.resize(64, 0);
+    entry.resize(64, 0);
+    entry.extend_from_slice(begun);
+    for (front, offset) in [(zeros, 64), (entry.clone(), entry.len() as u64)] {
+        let source = Sparse { front, most: Mutex::new(0) };
+        let error = Archive::from_source(&source, &Options::default()).err().unwrap();
+        assert_eq!(error.offset(), Some(offset), "{error}");
+        let read = *source.most.lock().unwrap();
+        assert!(read <= 9 << 20, "{read} bytes");
+    }
+}

@@ -10,6 +10,8 @@
 //!   every type ([`Fault::BlockTooLarge`]).
 //! - It takes a Huffman stream that does not end with its last literal
 //!   ([`Fault::HuffmanNotConsumed`]).
+//! - A content size of 2^64 - 1 is its own mark for none, so that it takes such a frame whatever
+//!   that holds; here it is a size, as in RFC 8878, 3.1.1.1.4, which no content has.
 //! - ruzstd compares only the sum of the lengths of a block's four Huffman streams ([`SHIFTED`]):
 //!   a corrupt block without a checksum may decode to shifted bytes. Only frames that have such
 //!   a block and no checksum are excused.
@@ -17,7 +19,7 @@
 //! And between the two ways of one backend: in a slice a match may reach beyond the declared
 //! window, in a ring it may not. Only frames that hold more than their window are excused.
 
-use rocload_core::zstd::{Decompress, Fault, Frames, precheck, scan};
+use rocload_core::zstd::{Decompress, Fault, Frames, Header, precheck, scan};
 use rocload_core::{Error, ErrorKind, Limits, Storage};
 
 use crate::{Broken, Verdict, require};
@@ -59,6 +61,9 @@ pub fn agrees(
 
     let oracle = zstd::bulk::decompress(src, size).ok().filter(|bytes| bytes.len() == size);
     if whole.is_err_and(stricter) {
+        return Ok(Given::Refused);
+    }
+    if whole.is_err() && declares_the_largest_size(src) {
         return Ok(Given::Refused);
     }
     headers_tell_the_truth(src, oracle.as_deref().map(<[u8]>::len), limits)?;
@@ -113,6 +118,13 @@ fn by_pieces(
             Err(Broken { law: "both ways have one verdict", found })
         }
     }
+}
+
+/// The first frame that is refused declares a content of 2^64 - 1 bytes, which none can produce.
+fn declares_the_largest_size(src: &[u8]) -> bool {
+    let refused = Frames::new(src).find_map(Result::err);
+    let header = refused.and_then(|error| Header::parse(src.get(error.offset as usize..)?).ok());
+    header.is_some_and(|header| header.content_size == Some(u64::MAX))
 }
 
 /// What the C library may take all the same.
@@ -175,4 +187,25 @@ fn compressed_blocks(mut bytes: &[u8]) -> Vec<&[u8]> {
 /// format other than 0.
 fn four_streams(block: &[u8]) -> bool {
     block.first().is_some_and(|head| head & 3 >= 2 && head >> 2 & 3 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use rocload_core::zstd::Workspace;
+
+    use super::*;
+
+    #[test]
+    fn a_content_of_the_largest_size_is_refused_here_alone() {
+        // A window of 1 KiB, a content size of eight bytes, a raw block of three.
+        let mut frame = b"\x28\xb5\x2f\xfd\xc0\x00".to_vec();
+        frame.extend_from_slice(&u64::MAX.to_le_bytes());
+        frame.extend_from_slice(b"\x19\x00\x00abc");
+        assert_eq!(zstd::bulk::decompress(&frame, 3).unwrap(), b"abc");
+        let mut decoder = Workspace::<0>::new();
+        for size in [0, 3, 100] {
+            let given = agrees(&mut decoder, &frame, size, &Limits::default()).unwrap();
+            assert_eq!(given, Given::Refused, "{size}");
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! A whole archive, from its first byte to its last kernel.
 
-use rocload_core::kpack::{Entry, OwnedToc, Scheme, Strictness, load};
+use rocload_core::kpack::{Entry, OwnedToc, Scheme, Strictness, direct, load};
 use rocload_core::zstd::Decompress;
 use rocload_core::{Class, Error, ErrorKind, Limits};
 
 use crate::decompress::{self, Given};
-use crate::{Broken, frames, require, same};
+use crate::{Broken, Verdict, frames, require, same};
 
 /// Kernels that are decoded of one archive at most; more would only take longer.
 const MOST: usize = 64;
@@ -23,6 +23,8 @@ pub struct Tally {
 /// of `decoder`:
 ///
 /// - the frame walk is a naive one's, whatever the cuts that `seed` chooses;
+/// - what the table says of a frame's place is believed only inside the blob, and is the walk's
+///   where both agree;
 /// - nothing that passes the first gate is larger than the limits allow;
 /// - a kernel that is refused before it is decoded cannot be decoded;
 /// - both ways of decoding agree with each other and with the C library.
@@ -52,6 +54,9 @@ pub fn archive(
             tally.refused += 1;
             continue;
         };
+        if let Some(blob) = region {
+            placed(archive, &entry, blob, strictness)?;
+        }
         let place = match entry.scheme {
             Scheme::ZstdPerKernel => {
                 spans.get(entry.ordinal as usize).map(|span| (span.offset, u64::from(span.len)))
@@ -73,6 +78,37 @@ pub fn archive(
         }
     }
     Ok(tally)
+}
+
+/// What the table says of a frame's place, checked as a driver does.
+fn placed(archive: &[u8], entry: &Entry<'_>, blob: (u64, u64), strictness: Strictness) -> Verdict {
+    let at = match direct::word(entry, blob) {
+        Ok(Some(at)) => at,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            let compat = strictness == Strictness::Compat;
+            return require(compat, "strict reading refuses a place outside the blob", || {
+                format!("{error:?}")
+            });
+        }
+    };
+    let inside = archive.get(at as usize..).and_then(|rest| rest.first_chunk::<4>());
+    let Some(&bytes) = inside else {
+        let found = format!("{at} of {}", archive.len());
+        return Err(Broken { law: "a length word lies inside the file", found });
+    };
+    let Ok(span) = direct::span(entry, blob, bytes) else { return Ok(()) };
+    let end = span.offset + u64::from(span.len);
+    let (first, last) = (blob.0 + 8, blob.0 + blob.1);
+    require(
+        span.offset >= first && end <= last,
+        "a place that is believed is in the blob",
+        || format!("{span:?} in {blob:?}"),
+    )?;
+    let word = (span.offset - 4, span.len);
+    same("a place is behind its word", &word, &(at, u32::from_le_bytes(bytes)))?;
+    let agrees = direct::agrees(entry, span.offset, u64::from(span.len));
+    same("what is believed agrees with itself", &agrees, &Ok(()))
 }
 
 /// One kernel through the gates. Whether it was decoded.

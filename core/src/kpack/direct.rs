@@ -97,3 +97,68 @@ fn within(entry: &Entry<'_>, blob: (u64, u64), start: u64, size: u32) -> Result<
     }
     Err(kpack(Fault::FrameRange { ordinal: entry.ordinal, start, size }, entry.at))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kpack::Scheme;
+
+    const BLOB: (u64, u64) = (64, 100);
+
+    fn entry(frame_offset: Option<u64>, frame_size: Option<u32>) -> Entry<'static> {
+        Entry {
+            scheme: Scheme::ZstdPerKernel,
+            binary: b"b",
+            arch: b"a",
+            kind: None,
+            ordinal: 3,
+            size: 10,
+            stored_size: None,
+            offset: None,
+            metadata: None,
+            frame_offset,
+            frame_size,
+            sha256: None,
+            at: 500,
+        }
+    }
+
+    #[test]
+    fn a_place_is_in_the_blob_behind_the_count_and_a_word() {
+        assert_eq!(word(&entry(None, Some(5)), BLOB), Ok(None));
+        assert_eq!(word(&entry(Some(72), Some(92)), BLOB), Ok(Some(68)));
+        assert_eq!(word(&entry(Some(164), Some(0)), BLOB), Ok(Some(160)));
+        for (start, size) in [(71, 0), (72, 93), (165, 0), (0, 5), (u64::MAX, 1), (u64::MAX, 0)] {
+            let fault = Fault::FrameRange { ordinal: 3, start, size };
+            assert_eq!(word(&entry(Some(start), Some(size)), BLOB), Err(kpack(fault, 500)));
+        }
+        // A blob that would end past the last u64.
+        assert!(word(&entry(Some(u64::MAX), Some(1)), (u64::MAX - 20, 100)).is_err());
+    }
+
+    #[test]
+    fn the_word_must_agree() {
+        let both = entry(Some(80), Some(5));
+        assert_eq!(
+            span(&both, BLOB, [5, 0, 0, 0]).map(|span| (span.offset, span.len)),
+            Ok((80, 5))
+        );
+        let fault = Fault::FrameSize { declared: 5, stored: 6 };
+        assert_eq!(span(&both, BLOB, [6, 0, 0, 0]), Err(kpack(fault, 76)));
+        // Without a size, the word's must fit.
+        let alone = entry(Some(80), None);
+        assert_eq!(span(&alone, BLOB, [84, 0, 0, 0]).map(|span| span.len), Ok(84));
+        let fault = Fault::FrameRange { ordinal: 3, start: 80, size: 85 };
+        assert_eq!(span(&alone, BLOB, [85, 0, 0, 0]), Err(kpack(fault, 500)));
+    }
+
+    #[test]
+    fn a_walk_must_agree() {
+        assert_eq!(agrees(&entry(None, None), 80, 5), Ok(()));
+        assert_eq!(agrees(&entry(Some(80), Some(5)), 80, 5), Ok(()));
+        let fault = Fault::FrameOffset { declared: 81, stored: 80 };
+        assert_eq!(agrees(&entry(Some(81), None), 80, 5), Err(kpack(fault, 500)));
+        let fault = Fault::FrameSize { declared: 4, stored: 5 };
+        assert_eq!(agrees(&entry(None, Some(4)), 80, 5), Err(kpack(fault, 76)));
+    }
+}

@@ -9,6 +9,10 @@
 //! Nothing between the header and the TOC is asked for. The TOC is kept in the caller's
 //! [`Storage`], since its view borrows from it; rows are told to a [`Tables`] in the same pass
 //! that checks it. The total length must be known: a TOC reaches to the end of the file.
+//!
+//! A long TOC is judged while it arrives, at growing lengths, and its storage grows with it, so
+//! that hundreds of megabytes of anything else are refused when a few have been read. The verdict
+//! is that of the whole.
 
 use super::toc::{Layout, Toc};
 use super::walk::{self, Rules, Tables};
@@ -48,9 +52,16 @@ enum State {
         len: usize,
         layout: Layout,
     },
-    /// And where the TOC begins and how long it is, once all of it was there.
+    /// And where the TOC begins and how many of its bytes were there.
     Failed(Error, Option<(u64, usize)>),
 }
+
+/// A TOC up to this length is judged once, when all of it has come; so much of a longer one is
+/// judged first, in bytes.
+const FIRST: usize = 8 << 20;
+/// How many times longer the part is that is judged next: all parts together cost no more than a
+/// third of the whole.
+const GROWTH: usize = 4;
 
 /// Opens an archive; see the module's text for the state graph.
 #[derive(Debug)]
@@ -108,11 +119,15 @@ impl<S: Storage, T: Tables> Open<S, T> {
 
     /// Where the bytes of the TOC from the offset in [`need`](Machine::need) on belong. A driver
     /// may read straight into this room and tell it by [`filled`](Self::filled), instead of
-    /// offering the bytes to [`step`](Machine::step), which copies them there. Empty while no
-    /// bytes of the TOC are wanted.
+    /// offering the bytes to [`step`](Machine::step), which copies them there. Of a long TOC it is
+    /// the next part. Empty while no bytes of the TOC are wanted.
     pub fn room(&mut self) -> &mut [u8] {
         match self.state {
-            State::Toc { have, len, .. } => &mut self.storage.slots_mut()[have..len],
+            State::Toc { have, len, .. } => {
+                let slots = self.storage.slots_mut();
+                let end = slots.len().min(len);
+                &mut slots[have..end]
+            }
             _ => &mut [],
         }
     }
@@ -124,7 +139,10 @@ impl<S: Storage, T: Tables> Open<S, T> {
     /// Those of [`step`](Machine::step).
     pub fn filled(&mut self, n: usize) -> Result<Step, Error> {
         let step = match self.state {
-            State::Toc { header, have, len } => self.arrived(header, have, len, n.min(len - have)),
+            State::Toc { header, have, len } => {
+                let room = self.grown(len) - have;
+                self.arrived(header, have, len, n.min(room))
+            }
             State::Failed(error, _) => Err(error),
             State::Header | State::Done { .. } => Ok(Step::WAIT),
         };
@@ -169,7 +187,8 @@ impl<S: Storage, T: Tables> Open<S, T> {
         }
         let full = refuse(ErrorKind::Full(Full { need: value }));
         let len = usize::try_from(value).map_err(|_| full)?;
-        if !self.storage.grow(len) || self.storage.slots().len() < len {
+        // A long one is made room for as it comes.
+        if !self.grow(len.min(FIRST)) {
             return Err(full);
         }
         self.state = State::Toc { header, have: 0, len };
@@ -183,10 +202,20 @@ impl<S: Storage, T: Tables> Open<S, T> {
         len: usize,
         input: &[u8],
     ) -> Result<Step, Error> {
-        let taken = input.len().min(len - have);
+        let taken = input.len().min(self.grown(len) - have);
         let slots = self.storage.slots_mut();
         slots[have..have + taken].copy_from_slice(&input[..taken]);
         self.arrived(header, have, len, taken)
+    }
+
+    /// Bytes of the TOC that there is room for.
+    fn grown(&self, len: usize) -> usize {
+        self.storage.slots().len().min(len)
+    }
+
+    fn grow(&mut self, min: usize) -> bool {
+        (self.storage.slots().len() >= min || self.storage.grow(min))
+            && self.storage.slots().len() >= min
     }
 
     /// `taken` more bytes of the TOC are in the storage.
@@ -198,13 +227,21 @@ impl<S: Storage, T: Tables> Open<S, T> {
         taken: usize,
     ) -> Result<Step, Error> {
         let have = have + taken;
+        self.state = State::Toc { header, have, len };
+        let rules = Rules { total: self.total, limits: &self.limits, strictness: self.strictness };
+        let base = header.toc_offset;
         if have < len {
-            self.state = State::Toc { header, have, len };
+            let grown = self.grown(len);
+            if have == grown {
+                walk::begins(&self.storage.slots()[..have], base, rules)?;
+                if !self.grow(grown.saturating_mul(GROWTH).min(len)) {
+                    let full = Full { need: len as u64 };
+                    return Err(Error::new(ErrorKind::Full(full), 8));
+                }
+            }
             return Ok(Step::consumed(taken));
         }
-        let rules = Rules { total: self.total, limits: &self.limits, strictness: self.strictness };
         let bytes = &self.storage.slots()[..len];
-        let base = header.toc_offset;
         let layout = walk::walk(bytes, base, rules, &mut self.tables)?.layout;
         self.state = State::Done { header, len, layout };
         Ok(Step::item(taken))
@@ -224,9 +261,8 @@ impl<S: Storage, T: Tables> Open<S, T> {
     fn poison<R>(&mut self, result: Result<R, Error>) -> Result<R, Error> {
         if let Err(error) = result {
             let toc = match self.state {
-                // A fault of the TOC is found when its last bytes have come.
-                State::Toc { header, len, .. } if error.offset >= header.toc_offset => {
-                    Some((header.toc_offset, len))
+                State::Toc { header, have, .. } if error.offset >= header.toc_offset => {
+                    Some((header.toc_offset, have))
                 }
                 State::Failed(_, toc) => toc,
                 _ => None,
@@ -323,5 +359,47 @@ mod tests {
         assert_eq!(machine.filled(0), Err(error));
         assert_eq!(machine.step(0, EXAMPLE), Err(error));
         assert_eq!(machine.need(), Need::Done);
+    }
+
+    /// Drives over a whole file, in pieces of at most so many bytes; the error, and how much of
+    /// the file was taken.
+    fn driven<S: Storage>(file: &[u8], storage: S, most: usize) -> (Result<u32, Error>, usize) {
+        let total = file.len() as u64;
+        let mut machine = Open::new(total, Limits::default(), Strictness::Strict, storage, ());
+        let mut taken = 0;
+        while let Need::At { offset, .. } = machine.need() {
+            let rest = &file[offset as usize..];
+            match machine.step(offset, &rest[..rest.len().min(most)]) {
+                Ok(step) => taken += step.consumed,
+                Err(error) => return (Err(error), taken),
+            }
+        }
+        (Ok(machine.toc().map_or(0, |toc| toc.counts().entries)), taken)
+    }
+
+    #[test]
+    fn a_long_table_is_judged_while_it_comes_as_the_whole_is() {
+        // What follows a table is ignored, however long.
+        let mut sound = EXAMPLE.to_vec();
+        sound.resize(3 * FIRST, 0xc1);
+        let mut wrong = sound.clone();
+        // The first key is an integer.
+        wrong[77] = 1;
+        // A name that reaches beyond the first part, and then a key that is none.
+        let mut late = EXAMPLE[..76].to_vec();
+        late.extend_from_slice(b"\x82\xaagroup_name\xdb");
+        late.extend_from_slice(&(FIRST as u32 + 100).to_be_bytes());
+        late.resize(3 * FIRST, 1);
+        for (file, part) in [(sound, 3 * FIRST), (wrong, FIRST), (late, 3 * FIRST)] {
+            let (given, taken) = driven(&file, Vec::new(), usize::MAX);
+            assert!(taken <= part + HEADER_LEN, "{taken} bytes for {given:?}");
+            assert_eq!(driven(&file, Vec::new(), 1 << 20).0, given);
+            let mut room = alloc::vec![0; file.len()];
+            assert_eq!(driven(&file, &mut room[..], usize::MAX).0, given, "room for all of it");
+            let (full, taken) = driven(&file, [0u8; 64], usize::MAX);
+            let need = file.len() as u64 - 76;
+            assert_eq!(full, Err(Error::new(ErrorKind::Full(Full { need }), 8)));
+            assert_eq!(taken, 0);
+        }
     }
 }

@@ -116,6 +116,25 @@ pub(crate) fn walk<'a, T: Tables>(
     Ok(toc)
 }
 
+/// Checks `bytes` as the beginning of a TOC: what is wrong with it whatever follows.
+pub(crate) fn begins(bytes: &[u8], base: u64, rules: Rules<'_>) -> Result<(), Error> {
+    match walk(bytes, base, rules, &mut ()) {
+        Err(error) if !may_go_on(error.kind) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A fault that more bytes may mend.
+fn may_go_on(kind: ErrorKind) -> bool {
+    use crate::msgpack::Fault::Count;
+    matches!(
+        kind,
+        ErrorKind::Truncated { .. }
+            | ErrorKind::Msgpack(Count { .. })
+            | ErrorKind::Kpack(Fault::Value { fault: Count { .. }, .. })
+    )
+}
+
 /// The fewest bytes of a binary with one entry: two empty names, two map heads, an ordinal.
 const LEAST_BINARY: usize = 13;
 

@@ -69,7 +69,8 @@ fn outcome<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
 
 fn all_alike(path: &Path, options: &Options) {
     let expected = told::<Blocking<Bytes>>(path, options);
-    let others: [(&str, fn(&Path, &Options) -> Vec<String>); 7] = [
+    type Told = fn(&Path, &Options) -> Vec<String>;
+    let others: [(&str, Told); 7] = [
         ("pread", told::<Blocking<Pread>>),
         ("the mapping", told::<Blocking<Map>>),
         ("a pool", told::<Blocking<Pool>>),

@@ -12,6 +12,7 @@ mod lookup;
 mod machine;
 mod open;
 mod pack;
+mod placed;
 mod table;
 
 use std::process::ExitCode;
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
 
 fn report() -> peer::Result<()> {
     eprintln!("making the archive of {} kernels, unless it is there", input::KERNELS);
-    let large = input::large();
+    let (large, placed) = (input::large(), input::placed());
     let mut table = table::Table::default();
     eprintln!("opening");
     open::measure(&large, &mut table)?;
@@ -50,6 +51,8 @@ fn report() -> peer::Result<()> {
     lookup::measure(&large, &mut table)?;
     eprintln!("fetching");
     get::measure(&large, &mut table)?;
+    eprintln!("fetching by places");
+    placed::measure(&large, &placed, &mut table)?;
     eprintln!("decoding");
     decode::measure(&mut table)?;
     eprintln!("packing");

@@ -43,7 +43,7 @@ fn again_and_again(path: &Path, table: &mut Table) {
 }
 
 /// The median time of the Python script, where Python has its module.
-fn python(path: &Path) -> Option<Duration> {
+pub(crate) fn python(path: &Path) -> Option<Duration> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/toc.py");
     let output =
         Command::new("python3").arg(script).arg(path).arg(ROUNDS.to_string()).output().ok()?;
