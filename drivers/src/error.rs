@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rocload_core::Class;
+use rocload_core::gguf::sniff;
 
 use crate::file::ChangedFile;
 
@@ -20,6 +21,7 @@ struct Inner {
     path: Option<PathBuf>,
     binary: Option<Vec<u8>>,
     arch: Option<Vec<u8>>,
+    name: Option<Vec<u8>>,
 }
 
 /// What went wrong.
@@ -30,6 +32,8 @@ pub enum ErrorKind {
     Io(io::Error),
     /// The bytes break their format or exceed a limit.
     Format(rocload_core::Error),
+    /// The file is no GGUF file, but this.
+    NotGguf(sniff::Kind),
     /// The archive has no such binary.
     NoBinary,
     /// The archive has the binary, but not for this architecture.
@@ -59,7 +63,7 @@ impl ErrorKind {
 impl Error {
     /// An error of `kind` while `doing` something, such as "reading the table of contents".
     pub(crate) fn new(kind: ErrorKind, doing: &'static str) -> Self {
-        Error(Box::new(Inner { kind, doing, path: None, binary: None, arch: None }))
+        Error(Box::new(Inner { kind, doing, path: None, binary: None, arch: None, name: None }))
     }
 
     /// The system's refusal while `doing` something, such as "opening the archive": for callers
@@ -73,9 +77,16 @@ impl Error {
         self
     }
 
+    #[cfg(feature = "blocking")]
     pub(crate) fn with_kernel(mut self, binary: &[u8], arch: &[u8]) -> Self {
         self.0.binary = Some(binary.to_vec());
         self.0.arch = (!arch.is_empty()).then(|| arch.to_vec());
+        self
+    }
+
+    /// Names the key or tensor of a model that the error concerns.
+    pub(crate) fn with_name(mut self, name: &[u8]) -> Self {
+        self.0.name = (!name.is_empty()).then(|| name.to_vec());
         self
     }
 
@@ -104,6 +115,11 @@ impl Error {
         self.0.arch.as_deref().map(String::from_utf8_lossy)
     }
 
+    /// The key or tensor of a model concerned, shown lossily where it is not UTF-8.
+    pub fn name(&self) -> Option<Cow<'_, str>> {
+        self.0.name.as_deref().map(String::from_utf8_lossy)
+    }
+
     /// Absolute offset in the file, in bytes, of what breaks the format.
     pub fn offset(&self) -> Option<u64> {
         match self.0.kind {
@@ -117,7 +133,7 @@ impl Error {
         match &self.0.kind {
             ErrorKind::Format(error) => Some(error.class()),
             ErrorKind::NoBinary | ErrorKind::NoArch { .. } => Some(Class::NotFound),
-            ErrorKind::Changed => Some(Class::Malformed),
+            ErrorKind::Changed | ErrorKind::NotGguf(_) => Some(Class::Malformed),
             ErrorKind::Memory { .. } => Some(Class::Limit),
             ErrorKind::Io(_) => None,
         }
@@ -145,6 +161,9 @@ impl Inner {
             }
             f.write_str(": ")?;
         }
+        if let Some(name) = &self.name {
+            write!(f, "{}: ", shortened(name))?;
+        }
         self.fault(f)
     }
 
@@ -152,6 +171,7 @@ impl Inner {
         match &self.kind {
             ErrorKind::Io(error) => write!(f, "{}: {error}", self.doing),
             ErrorKind::Format(error) => write!(f, "{error}"),
+            ErrorKind::NotGguf(kind) => write!(f, "this is no gguf file but {kind}"),
             ErrorKind::NoBinary => f.write_str("the archive has no such binary"),
             ErrorKind::NoArch { available } => {
                 f.write_str("the archive has this binary only for ")?;

@@ -14,6 +14,9 @@
 //! # Ok::<(), rocload::Error>(())
 //! ```
 //!
+//! [`Model`] opens a model file (GGUF) and tells what it is and whether it is whole; [`discover`]
+//! finds those of a folder.
+//!
 //! | feature | what |
 //! |---|---|
 //! | `blocking` (default) | drivers that block the calling thread |
@@ -29,6 +32,8 @@ pub mod archive;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod decoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
+pub mod discover;
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod drive;
 #[cfg(feature = "blocking")]
 pub mod encoder;
@@ -43,6 +48,7 @@ pub mod many;
 #[cfg(all(feature = "mmap", any(feature = "blocking", feature = "tokio")))]
 #[allow(unsafe_code)]
 mod map;
+pub mod model;
 #[cfg(feature = "blocking")]
 mod ordered;
 #[cfg(feature = "blocking")]
@@ -58,10 +64,12 @@ pub mod verify;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod worker;
 
-pub use rocload_core::{self as core, Limits, bundle, kpack, zstd};
+pub use rocload_core::{self as core, Limits, bundle, gguf, kpack, zstd};
 
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use archive::{Archive, Options};
+#[cfg(feature = "blocking")]
+pub use discover::discover;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use error::{Error, ErrorKind};
 #[cfg(any(feature = "blocking", feature = "tokio"))]
@@ -73,6 +81,9 @@ pub use many::Archives;
 #[cfg(all(feature = "mmap", any(feature = "blocking", feature = "tokio")))]
 pub use map::Mapped;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
+#[cfg(feature = "blocking")]
+pub use model::Model;
+#[cfg(feature = "blocking")]
 pub use parallel::default_threads;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use verify::Verdict;

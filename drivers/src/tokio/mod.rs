@@ -15,3 +15,12 @@ pub use drive::{AsyncReadAt, read_at, stream};
 pub use many::Archives;
 pub use off::{FileAt, OffReactor};
 pub use worker::Worker;
+mod discover;
+mod drive;
+mod file;
+mod model;
+
+pub use discover::{Discovery, discover};
+pub use drive::{AsyncReadAt, read_at, stream};
+pub use file::FileAt;
+pub use model::{Model, set};
