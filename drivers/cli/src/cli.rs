@@ -12,6 +12,10 @@ use crate::{completions, demo, interrupt, kpack, man};
 
 /// Loads what AMD GPUs run: looks into ROCm kernel archives, checks them, takes kernels out and
 /// makes archives.
+use crate::{completions, demo, gguf, interrupt, kpack};
+
+/// Loads what AMD GPUs run: looks into ROCm kernel archives and GGUF models, checks them and takes
+/// kernels out.
 #[derive(Debug, Parser)]
 #[command(
     name = "rocload",
@@ -19,9 +23,10 @@ use crate::{completions, demo, interrupt, kpack, man};
     max_term_width = 100,
     subcommand_required = true,
     after_help = "Examples:
-  rocload demo                                  what it can do, on built-in archives
+  rocload demo                                  what it can do, on built-in inputs
   rocload kpack list torch_gfx1100.kpack        the kernels of an archive
   rocload kpack verify /opt/rocm/lib/.kpack/*   are these archives sound?
+  rocload gguf show model.gguf                  what is this model?
 
 Exit status: 0 fine, 1 the operation failed, 2 wrong usage, 3 malformed input, 4 not found,
 130 interrupted."
@@ -47,6 +52,7 @@ struct Common {
 #[derive(Debug, Subcommand)]
 enum Command {
     Kpack(kpack::Kpack),
+    Gguf(gguf::Gguf),
     Demo(demo::Demo),
     Completions(completions::Completions),
     Man(man::Man),
@@ -82,9 +88,12 @@ pub(crate) fn run_line(ui: &mut Ui, words: &[&str]) {
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = Cli::command().try_get_matches_from(args)?;
     let cli = Cli::from_arg_matches(&matches)?;
-    if let Command::Kpack(kpack) = &cli.command {
-        kpack.check().map_err(|(kind, message)| usage_error(args, kind, &message))?;
-    }
+    let checked = match &cli.command {
+        Command::Kpack(kpack) => kpack.check(),
+        Command::Gguf(gguf) => gguf.check(),
+        _ => Ok(()),
+    };
+    checked.map_err(|(kind, message)| usage_error(args, kind, &message))?;
     Ok(cli)
 }
 
@@ -94,6 +103,7 @@ impl Cli {
         ui.quiet = self.common.quiet;
         match self.command {
             Command::Kpack(kpack) => kpack.run(ui),
+            Command::Gguf(gguf) => gguf.run(ui),
             Command::Demo(demo) => demo.run(ui),
             Command::Completions(completions) => completions.run(ui),
             Command::Man(man) => man.run(ui),

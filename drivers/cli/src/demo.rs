@@ -1,7 +1,7 @@
-//! `rocload demo`: what the command can do, on archives that are built in.
+//! `rocload demo`: what the command can do, on archives and a model that are built in.
 //!
 //! Each step is a command line that is shown and then run as if it had been typed, in a folder
-//! that has the archives. A step that does not end as it should fails the demo.
+//! that has them. A step that does not end as it should fails the demo.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,12 +15,13 @@ use crate::{cli, interrupt, text};
 
 const NONE: &[u8] = include_bytes!("../assets/demo_none.kpack");
 const ZSTD: &[u8] = include_bytes!("../assets/demo_zstd.kpack");
+const MODEL: &[u8] = include_bytes!("../assets/tiny-llama.gguf");
 
-/// Show what rocload can do, on built-in archives
+/// Show what rocload can do, on built-in archives and a model
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   rocload demo
-  rocload demo --keep rocload-demo     leaves the archives and kernels there to play with
+  rocload demo --keep rocload-demo     leaves the files there to play with
 
 It needs no GPU, no network and no ROCm.")]
 pub(crate) struct Demo {
@@ -131,12 +132,22 @@ const STEPS: &[Step] = &[
     Step {
         about: "The files become an archive again, with checksums and the place of each frame.",
         command: &["kpack", "pack", "kernels", "--checksums", "--index", "-o", "packed.kpack"],
+        about: "What is this model? The most telling of its keys, under their own names.",
+        command: &["gguf", "show", "tiny-llama.gguf"],
         ends: Status::Fine,
         after: "",
     },
     Step {
         about: "Are they the kernels that they were? Archives are compared by content.",
         command: &["kpack", "diff", "demo_none.kpack", "packed.kpack"],
+        about: "Is it whole? Every key and tensor is held against the file.",
+        command: &["gguf", "verify", "tiny-llama.gguf"],
+        ends: Status::Fine,
+        after: "",
+    },
+    Step {
+        about: "Will it fit a device with 2 GiB free? Cache and output by the server's own rounding.",
+        command: &["gguf", "fit", "tiny-llama.gguf", "--parallel", "1", "--vram", "2G"],
         ends: Status::Fine,
         after: "",
     },
@@ -154,7 +165,7 @@ impl Demo {
         ui.errors_among_results = true;
         let _ = writeln!(
             ui.out(),
-            "{STRONG}What rocload can do{STRONG:#}, on two built-in archives of 8 kernels each."
+            "{STRONG}What rocload can do{STRONG:#}, on two built-in archives of 8 kernels each and a model."
         );
         let count = STEPS.len();
         for (number, step) in (1..).zip(STEPS) {
@@ -215,6 +226,7 @@ impl Folder {
             ("demo_none.kpack", NONE),
             ("demo_zstd.kpack", ZSTD),
             ("damaged.kpack", &damaged(ZSTD)),
+            ("tiny-llama.gguf", MODEL),
         ] {
             let path = path.join(name);
             fs::write(&path, bytes).map_err(failed("writing", &path))?;
@@ -235,6 +247,7 @@ impl Folder {
         }
         line("rocload kpack info /opt/rocm/lib/.kpack/*", "your own archives, if you have ROCm");
         line("rocload kpack list --json FILE | jq", "everything is there as JSON too");
+        line("rocload gguf list DIR", "your own models, if you have any");
         line("rocload kpack extract --help", "options, with examples");
     }
 }
@@ -271,5 +284,7 @@ mod tests {
                 "{name}: copy the fixture to assets/"
             );
         }
+        let fixture = fixtures_dir().join("gguf/tiny-llama.gguf");
+        assert!(std::fs::read(fixture).unwrap() == super::MODEL, "copy the model to assets/");
     }
 }

@@ -104,7 +104,7 @@ impl Failure {
         Failure::new(status, kind, format!("{doing}: {}", io_text(error)))
     }
 
-    /// A library's error about the archive at `path`.
+    /// A library's error about the archive or model at `path`.
     pub(crate) fn library(error: &Error, path: &Path) -> Failure {
         let (status, kind) = judge(error);
         let message = match error.kind() {
@@ -164,6 +164,7 @@ pub(crate) fn judge(error: &Error) -> (Status, &'static str) {
             (Status::NotFound, "not_found")
         }
         ErrorKind::Io(_) => (Status::Failed, "io"),
+        ErrorKind::NotGguf(_) => (Status::Malformed, "not_gguf"),
         ErrorKind::NoBinary => (Status::NotFound, "no_binary"),
         ErrorKind::NoArch { .. } => (Status::NotFound, "no_arch"),
         ErrorKind::Changed => (Status::Failed, "changed"),
@@ -186,6 +187,7 @@ fn hint(error: &Error) -> Option<String> {
             }
             _ => None,
         },
+        ErrorKind::NotGguf(kind) => kind.advice().map(str::to_owned),
         ErrorKind::Changed => Some("try again once nothing writes to the file".into()),
         _ => None,
     }

@@ -11,9 +11,17 @@ where
     W: Write,
     T: Serialize + ?Sized,
 {
-    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Safe);
-    value.serialize(&mut serializer)?;
+    write(&mut *out, value)?;
     out.write_all(b"\n").map_err(serde_json::Error::io)
+}
+
+/// Writes `value` alone.
+pub(crate) fn write<W, T>(out: &mut W, value: &T) -> serde_json::Result<()>
+where
+    W: Write,
+    T: Serialize + ?Sized,
+{
+    value.serialize(&mut serde_json::Serializer::with_formatter(out, Safe))
 }
 
 /// The compact form with DEL and the C1 control characters escaped as well: JSON allows them in

@@ -1,6 +1,6 @@
 //! The `rocload` command.
 //!
-//! One file a subcommand: [`kpack`] has those about archives, [`demo`] shows them at work on
+//! One file a subcommand: [`kpack`] has those about archives, [`gguf`] those about models, [`demo`] shows them at work on
 //! archives that are built in. What they share: [`ui`] (output, colour, exit status),
 //! [`failure`] (errors for people and programs), [`text`] (sizes, counts and tables).
 #![forbid(unsafe_code)]
@@ -19,6 +19,7 @@ mod failure;
 mod filter;
 #[cfg(unix)]
 mod input;
+mod gguf;
 #[cfg(unix)]
 mod interrupt;
 #[cfg(unix)]

@@ -20,6 +20,16 @@ fn every_step_is_shown_and_ends_well() {
     for word in
         ["kpack list", "kpack info", "kpack verify", "kpack extract", "kpack pack", "kpack diff"]
     {
+    assert_eq!(commands.len(), 10, "{}", ran.out);
+    for word in [
+        "kpack list",
+        "kpack info",
+        "kpack verify",
+        "kpack extract",
+        "gguf show",
+        "gguf verify",
+        "gguf fit",
+    ] {
         assert!(commands.iter().any(|command| command.starts_with(word)), "{word}");
     }
     for part in [
@@ -30,6 +40,10 @@ fn every_step_is_shown_and_ends_well() {
         "4 written, 4 there already",
         "packed.kpack: 8 kernels, ",
         "demo_none.kpack and packed.kpack: the same 8 kernels",
+        "general.name                              rocload tiny llama",
+        "showing 23 of 28 keys",
+        "tiny-llama.gguf: ok, 21 tensors",
+        "verdict    fits",
     ] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
@@ -47,6 +61,7 @@ fn its_commands_can_be_repeated_in_the_folder_that_it_keeps() {
     let ran = rocload(["demo", "--keep", kept.to_str().unwrap()]).fine();
     let script = commands(&ran.out);
     assert_eq!(script.len(), 9);
+    assert_eq!(script.len(), 10);
     for line in script {
         let again = std::process::Command::new("sh")
             .args(["-c", &format!("\"$0\" {line}"), super::ROCLOAD])

@@ -1,0 +1,71 @@
+//! `rocload gguf`: model files.
+
+mod diff;
+mod fit;
+mod get;
+mod hash;
+mod input;
+mod judge;
+mod list;
+mod raw;
+mod set;
+mod show;
+mod template;
+mod tensors;
+mod value;
+mod verify;
+
+use clap::error::ErrorKind;
+use clap::{Args, Subcommand};
+
+use crate::ui::Ui;
+
+/// Look into GGUF models: what they are, whether they are whole, whether they fit
+#[derive(Debug, Args)]
+pub(crate) struct Gguf {
+    /// Print results and errors as JSON, all on standard output
+    #[arg(long, global = true, display_order = 100)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Show(show::Show),
+    Get(get::Get),
+    Tensors(tensors::Tensors),
+    Template(template::Template),
+    Verify(verify::Verify),
+    List(list::List),
+    Fit(fit::Fit),
+    Diff(diff::Diff),
+    Hash(hash::Hash),
+    Set(set::Set),
+}
+
+impl Gguf {
+    /// What clap cannot check about the options.
+    pub(crate) fn check(&self) -> Result<(), (ErrorKind, String)> {
+        match &self.command {
+            Command::Set(set) => set.check(),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn run(self, ui: &mut Ui) {
+        ui.json = self.json;
+        match self.command {
+            Command::Show(show) => show.run(ui),
+            Command::Get(get) => get.run(ui),
+            Command::Tensors(tensors) => tensors.run(ui),
+            Command::Template(template) => template.run(ui),
+            Command::Verify(verify) => verify.run(ui),
+            Command::List(list) => list.run(ui),
+            Command::Fit(fit) => fit.run(ui),
+            Command::Diff(diff) => diff.run(ui),
+            Command::Hash(hash) => hash.run(ui),
+            Command::Set(set) => set.run(ui),
+        }
+    }
+}
