@@ -55,7 +55,8 @@ pub struct Settings {
     pub context: u32,
     /// `-np`: sequences; `None` = 4 that share one cache.
     pub parallel: Option<u32>,
-    /// `-kvu` or `-no-kvu`: sequences share one cache; `None` = as `parallel` says.
+    /// `-kvu` or `-no-kvu`: sequences share one cache; `None` = they do not. Where `parallel` is
+    /// `None` they always do.
     pub unified: Option<bool>,
     /// `-b`: tokens of a batch: 2048.
     pub batch: u32,
@@ -280,7 +281,8 @@ impl Law {
             vocabulary: model.vocabulary,
             context,
             parallel,
-            unified: settings.unified.unwrap_or(settings.parallel.is_none()),
+            // The server's own choice of sequences comes with a shared cache.
+            unified: settings.parallel.is_none() || settings.unified.unwrap_or(false),
             settings: *settings,
         })
     }

@@ -3,5 +3,6 @@
 #![cfg(unix)]
 #![allow(clippy::std_instead_of_core, clippy::std_instead_of_alloc)]
 
+mod fits;
 mod generates;
 mod server;
