@@ -47,7 +47,8 @@ pub fn many() -> (PathBuf, &'static str) {
     }
 }
 
-fn target() -> PathBuf {
+/// Where cargo builds: made inputs are kept there.
+pub fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => folder.into(),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),

@@ -10,6 +10,7 @@
 
 pub mod count;
 pub mod decode;
+pub mod gguf;
 pub mod input;
 pub mod memory;
 pub mod peer;

@@ -1,12 +1,13 @@
 //! What works without an allocator, used as a microcontroller would: storage on the stack, no
 //! feature needed. Run by `cargo test -p rocload-core --no-default-features`.
 
+use rocload_core::gguf;
 use rocload_core::kpack::{
     BinaryRow, Blob, EXAMPLE, EntryRow, Header, LentRows, Open, Opened, Slot, Strictness, Toc, load,
 };
 use rocload_core::msgpack::Reader;
 use rocload_core::zstd::{FrameIndex, FrameSpan};
-use rocload_core::{ErrorKind, Full, Limits, Machine, Need, visit};
+use rocload_core::{End, ErrorKind, Full, Limits, Machine, Need, visit};
 
 #[test]
 fn a_header_is_read_a_toc_walked_and_an_entry_found_by_target() {
@@ -94,4 +95,48 @@ fn metadata_is_read_in_place() {
     assert!(reader.rest().is_empty());
     let toc = Toc::parse(bytes, 76, EXAMPLE.len() as u64, &Limits::embedded(), Strictness::Strict);
     assert_eq!(toc.unwrap().group_name(), Some(&b"small"[..]));
+}
+
+#[test]
+fn a_models_header_is_read_and_checked() {
+    let file = gguf::EXAMPLE;
+    let options = gguf::Options { limits: Limits::embedded(), ..Default::default() };
+    let total = Some(file.len() as u64);
+    let mut summary = gguf::Summary::new();
+    let mut table = [0u8; 3 * 32];
+    let mut check =
+        gguf::Check::new(total, options, [0u8; 32], &mut table[..], gguf::Summary::interest());
+    while let Need::At { offset, min, .. } = check.need() {
+        // A bus that gives 16 bytes at a time.
+        let at = offset as usize;
+        let input = &file[at..file.len().min(at + min.max(16))];
+        visit(&mut check, offset, input, |item| summary.see(&item)).unwrap();
+    }
+    assert_eq!(check.end(), Ok(End::Complete));
+    let verdict = check.verdict().unwrap();
+    assert_eq!((verdict.start.offset, verdict.missing, verdict.warnings), (192, Some(0), 0));
+    assert_eq!(summary.get(gguf::Hparam::ContextLength), gguf::Found::Value(2048));
+}
+
+#[test]
+fn a_check_without_memory_says_what_it_did_not_do() {
+    let file = gguf::EXAMPLE;
+    let total = Some(file.len() as u64);
+    let mut check =
+        gguf::Check::new(total, Default::default(), [0u8; 32], [0u8; 2 * 32], gguf::Want::Nothing);
+    while let Need::At { offset, .. } = check.need() {
+        visit(&mut check, offset, &file[offset as usize..], |_| {}).unwrap();
+    }
+    let mut unchecked = 0;
+    while check.end() == Ok(End::Item) {
+        let note = gguf::Note::Unchecked(gguf::Unchecked::Keys);
+        unchecked += usize::from(
+            matches!(check.item(&[]), gguf::Item::Warning(warning) if warning.note == note),
+        );
+    }
+    assert_eq!(unchecked, 1);
+
+    let mut reader = gguf::Reader::new(total, Default::default(), [0u8; 8], gguf::Want::Key);
+    let error = visit(&mut reader, 0, file, |_| {}).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Full(Full { need: 20 }));
 }
