@@ -494,6 +494,23 @@ fn tensors_that_share_a_name_or_bytes_are_refused() {
 }
 
 #[test]
+fn llama_wants_tensors_one_behind_the_other_even_without_data() {
+    let rows = |second: u64| {
+        let mut raw = start(3, 0);
+        raw.tensor("a", &[16], 0, 0);
+        raw.tensor("b", &[0], 0, second);
+        raw.tensor("c", &[16], 0, 64);
+        raw.align(32);
+        raw.0.resize(raw.0.len() + 128, 0);
+        judge(&raw.0, Options { strictness: Strictness::Llama, ..Options::default() })
+    };
+    assert_eq!(rows(64).word(), "ok");
+    let note = Note::Misplaced { ordinal: 1, wanted: 64 };
+    let error = laws::gguf::failed(rows(0).ending).unwrap();
+    assert_eq!(error.kind, ErrorKind::Gguf(Fault::Refused(note)));
+}
+
+#[test]
 fn a_string_of_any_length_is_passed_over_and_one_of_the_key_is_not() {
     let mut raw = start(0, 2);
     raw.text_pair(&"k".repeat(70_000), "v");

@@ -143,6 +143,10 @@ struct Extents {
     /// The start of the tensor before.
     last: u64,
     gaps: u64,
+    /// The end of all tensors so far, laid one behind the other.
+    packed: u64,
+    /// The first tensor that does not begin there, and where that is.
+    misplaced: Option<(u32, u64)>,
     /// The first tensor that begins before the end of the one ahead of it.
     out_of_order: Option<u32>,
     /// The end of the last tensor that has data.
@@ -158,6 +162,8 @@ impl Extents {
         next: Some(0),
         last: 0,
         gaps: 0,
+        packed: 0,
+        misplaced: None,
         out_of_order: None,
         end: 0,
         open: false,
@@ -175,6 +181,10 @@ impl Extents {
             self.end = end;
             self.open = info.size.is_none();
         }
+        if info.offset != self.packed {
+            self.misplaced.get_or_insert((info.ordinal, self.packed));
+        }
+        self.packed = self.packed.saturating_add(pad(size, alignment));
         let least = self.next.unwrap_or(self.last);
         if info.offset < least && size > 0 {
             self.out_of_order.get_or_insert(info.ordinal);
@@ -410,6 +420,9 @@ impl<S: Storage, T: Storage, I: Interest> Check<S, T, I> {
             return Err(Error::new(ErrorKind::Gguf(fault), two.at.into()));
         }
         let extents = self.extents;
+        if let Some((ordinal, wanted)) = extents.misplaced {
+            self.note(Note::Misplaced { ordinal, wanted }, start.header_end)?;
+        }
         let gaps = match extents.out_of_order {
             None => Some(extents.gaps),
             Some(_) => self.gaps_out_of_order(&start)?,

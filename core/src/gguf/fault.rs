@@ -107,6 +107,14 @@ pub enum Note {
         /// The first tensor, from 0, that begins before the one listed ahead of it.
         ordinal: u32,
     },
+    /// A tensor that does not begin where the one ahead of it in the table ends, padded: what
+    /// llama.cpp insists on, for tensors without data too.
+    Misplaced {
+        /// The first such tensor, from 0.
+        ordinal: u32,
+        /// Where it should begin in the data.
+        wanted: u64,
+    },
     /// Bytes between tensors that belong to none.
     Gap {
         /// How many in all.
@@ -140,8 +148,13 @@ impl Note {
     pub const fn level(self, strictness: Strictness) -> Level {
         use Strictness::{Llama, Specification, Tolerant};
         match (self, strictness) {
-            (Note::Version1 | Note::BigEndian | Note::Nested, Llama) => Level::Refuse,
-            (Note::Version1 | Note::BigEndian | Note::Nested, _) => Level::Silent,
+            (
+                Note::Version1 | Note::BigEndian | Note::Nested | Note::Misplaced { .. },
+                Llama,
+            ) => Level::Refuse,
+            (Note::Version1 | Note::BigEndian | Note::Nested | Note::Misplaced { .. }, _) => {
+                Level::Silent
+            }
             (
                 Note::KeyLong { .. }
                 | Note::KeyNotAscii
@@ -156,7 +169,6 @@ impl Note {
             (Note::NameLong { .. }, Llama) => Level::Refuse,
             (Note::NameLong { len: 64 }, _) => Level::Silent,
             (Note::NameLong { .. }, Specification) => Level::Refuse,
-            (Note::OutOfOrder { .. } | Note::Gap { .. }, Llama) => Level::Refuse,
             (_, Tolerant | Specification | Llama) => Level::Warn,
         }
     }
@@ -343,6 +355,9 @@ impl fmt::Display for Note {
                     f,
                     "the data of tensor {ordinal} lies before that of the tensor listed ahead of it"
                 )
+            }
+            Note::Misplaced { ordinal, wanted } => {
+                write!(f, "tensor {ordinal} does not begin at {wanted}, where the one ahead of it ends")
             }
             Note::Gap { bytes } => write!(f, "{bytes} bytes between tensors belong to none"),
             Note::PaddingNotZero => f.write_str("the padding before the tensor data is not zero"),

@@ -78,7 +78,8 @@ const NOTES: usize = 4;
 /// How a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// The caps: those whose names begin with `gguf`, and `contiguous`.
+    /// The caps: those whose names begin with `gguf`, and `contiguous`, which must be 64 or
+    /// more.
     pub limits: Limits,
     /// What is refused beyond what no reader can make sense of.
     pub strictness: Strictness,
