@@ -104,7 +104,7 @@ fn any_chunking_of_any_file_gives_the_same() {
         // Every cut of files of up to 16 KiB, seeded ones of longer ones.
         let seeds: &[Option<u64>] = match bytes.len() {
             0..=0x4000 => &[None],
-            0..=0xf_ffff => &[Some(1), Some(2), Some(3)],
+            0x4001..=0xf_ffff => &[Some(1), Some(2), Some(3)],
             _ => &[Some(4)],
         };
         for &seed in seeds {

@@ -304,10 +304,10 @@ impl<S: Storage, T: Storage, I: Interest> Check<S, T, I> {
     }
 
     fn next_note(&mut self) -> Option<Warning> {
-        let first = self.notes[0].take();
+        let first = self.notes[0].take()?;
         self.notes.rotate_left(1);
-        self.warnings += u64::from(first.is_some());
-        first
+        self.warnings += 1;
+        Some(first)
     }
 
     /// Padding before the data that is still to be read.

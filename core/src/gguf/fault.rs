@@ -148,10 +148,9 @@ impl Note {
     pub const fn level(self, strictness: Strictness) -> Level {
         use Strictness::{Llama, Specification, Tolerant};
         match (self, strictness) {
-            (
-                Note::Version1 | Note::BigEndian | Note::Nested | Note::Misplaced { .. },
-                Llama,
-            ) => Level::Refuse,
+            (Note::Version1 | Note::BigEndian | Note::Nested | Note::Misplaced { .. }, Llama) => {
+                Level::Refuse
+            }
             (Note::Version1 | Note::BigEndian | Note::Nested | Note::Misplaced { .. }, _) => {
                 Level::Silent
             }
@@ -357,7 +356,10 @@ impl fmt::Display for Note {
                 )
             }
             Note::Misplaced { ordinal, wanted } => {
-                write!(f, "tensor {ordinal} does not begin at {wanted}, where the one ahead of it ends")
+                write!(
+                    f,
+                    "tensor {ordinal} does not begin at {wanted}, where the one ahead of it ends"
+                )
             }
             Note::Gap { bytes } => write!(f, "{bytes} bytes between tensors belong to none"),
             Note::PaddingNotZero => f.write_str("the padding before the tensor data is not zero"),

@@ -86,7 +86,8 @@ pub(super) const fn pad(offset: u64, alignment: u32) -> u64 {
     let mask = alignment as u64 - 1;
     match offset.checked_add(mask) {
         Some(above) => above & !mask,
-        None => u64::MAX & !mask,
+        // The largest multiple there is.
+        None => !mask,
     }
 }
 

@@ -36,10 +36,9 @@ fn tensors(run: &Run) -> Vec<Extent> {
 }
 
 fn key_names(run: &Run) -> Vec<&[u8]> {
-    let name = |item| match item {
-        &Kept::Key { ref name, .. } => Some(&name[..]),
-        _ => None,
-    };
+    fn name(item: &Kept) -> Option<&[u8]> {
+        if let Kept::Key { name, .. } = item { Some(name) } else { None }
+    }
     run.items.iter().filter_map(name).collect()
 }
 

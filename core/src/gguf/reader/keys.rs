@@ -6,7 +6,7 @@ use super::super::value::{Scalar, ValueKind, ValueType};
 use super::{Emit, Frame, Key, MAX_ARCHITECTURE, MAX_DEPTH, Reader, Role, State, Turn, walk};
 use crate::error::Error;
 use crate::limits::Cap;
-use crate::need::Storage;
+use crate::need::{Step, Storage};
 
 impl<S: Storage, I: Interest> Reader<S, I> {
     pub(super) fn key_length(&mut self, rest: &[u8]) -> Result<Turn, Error> {
@@ -275,6 +275,27 @@ impl<S: Storage, I: Interest> Reader<S, I> {
             return Ok(Turn::Ready(Emit::Text { from: from + width, len, index, start: 0, of }));
         }
         Ok(Turn::On)
+    }
+
+    /// The short way of the commonest step: a string of an array that is all in the input and
+    /// has another behind it. `None` = the long way, [`element_length`](Self::element_length).
+    #[inline]
+    pub(super) fn next_string(&mut self, offset: u64, input: &[u8]) -> Option<Step> {
+        let (width, of) = (self.width(), self.word(input)?);
+        let len = usize::try_from(of).ok().filter(|len| *len <= self.limits.contiguous)?;
+        let end = width.checked_add(len).filter(|end| *end <= input.len())?;
+        // The next length must be within the input's length and the header's cap, too.
+        let behind = self.at.checked_add((end + width) as u64)?;
+        let bound = self.limits.gguf_header_bytes.min(self.total.unwrap_or(u64::MAX));
+        let frame = self.frames.get_mut(self.depth.checked_sub(1)?)?;
+        if frame.left < 2 || behind > bound || offset != self.at || self.notes[0].is_some() {
+            return None;
+        }
+        let index = frame.len - frame.left;
+        frame.left -= 1;
+        self.at += end as u64;
+        self.emit = Emit::Text { from: width, len, index, start: 0, of };
+        Some(Step::item(end))
     }
 
     pub(super) fn elements(&mut self, rest: &[u8], from: usize) -> Result<Turn, Error> {

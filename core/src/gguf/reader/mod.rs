@@ -523,6 +523,11 @@ impl<S: Storage, I: Interest> Reader<S, I> {
         if let State::Failed(error) = self.state {
             return Err(error);
         }
+        if matches!(self.state, State::ElementLength)
+            && let Some(step) = self.next_string(offset, input)
+        {
+            return Ok(step);
+        }
         if !self.in_head()
             && let Some(warning) = self.next_note()
         {
@@ -581,9 +586,9 @@ impl<S: Storage, I: Interest> Reader<S, I> {
     }
 
     fn next_note(&mut self) -> Option<Warning> {
-        let first = self.notes[0].take();
+        let first = self.notes[0].take()?;
         self.notes.rotate_left(1);
-        first
+        Some(first)
     }
 
     fn turn(&mut self, rest: &[u8], from: usize) -> Result<Turn, Error> {

@@ -262,10 +262,11 @@ impl Summary {
         slot.values[hparam as usize] = wrong.map_or(Found::Absent, Found::Wrong);
         match kind {
             ValueKind::Scalar(_) => self.current = Current::Hparam(at, hparam as usize),
-            ValueKind::Array { element, len } if hparam.may_be_per_layer() => {
-                if element.is_integer() || element == ValueType::Bool {
-                    self.layers_key(prefix, hparam, len);
-                }
+            ValueKind::Array { element, len }
+                if hparam.may_be_per_layer()
+                    && (element.is_integer() || element == ValueType::Bool) =>
+            {
+                self.layers_key(prefix, hparam, len);
             }
             _ => {}
         }
