@@ -21,6 +21,7 @@
 //! - [`zstd`]: frame headers, the frame index of an archive, decompression from slice to slice.
 //! - [`http`]: the client side of HTTP/1.1: requests out, responses in, deadlines.
 //! - [`sse`]: server-sent events.
+//! - [`gguf`]: model files: header reader, check of a whole file by it, summary, memory fit.
 //! - [`bundle`]: telling what a stored code object is.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -9,6 +9,7 @@
 //! - [`msgpack`]: the reader and the writer against the crate `rmpv`.
 //! - [`kpack`]: the views and indexes of a table of contents against each other and a naive twin.
 //! - [`frames`]: the frame index against a naive walk.
+//! - [`gguf`]: the GGUF reader against a naive one, its check against a twin, and any chunking.
 //! - [`gguf_split`]: names of shards and sets of them against a naive twin.
 //! - `gguf_write` (feature `alloc`): the GGUF writer against the reader.
 //! - [`gguf_fit`]: the verdicts of memory fit against each other and the numbers.
