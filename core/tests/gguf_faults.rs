@@ -295,6 +295,91 @@ fn heads_are_one_number_or_one_for_each_layer() {
     assert_eq!(negative.per_layer(Hparam::HeadCount), PerLayer::Wrong(Mismatch::Negative));
 }
 
+// Another prefix's values are not the model's, wherever they stand.
+#[test]
+fn a_summary_takes_its_own_architectures_keys_alone() {
+    let clip = |raw: &mut Raw| {
+        raw.array("clip.vision.attention.head_count", ty::U32, 2);
+        [5, 6].into_iter().for_each(|heads| raw.u32(heads));
+        raw.u32_pair("clip.vision.block_count", 77);
+    };
+    let own = |raw: &mut Raw| {
+        raw.array("llama.attention.head_count", ty::U32, 2);
+        [1, 2].into_iter().for_each(|heads| raw.u32(heads));
+        raw.u32_pair("llama.block_count", 3);
+    };
+    let name = |raw: &mut Raw| raw.text_pair("general.architecture", "llama");
+    let orders: [[&dyn Fn(&mut Raw); 3]; 6] = [
+        [&clip, &own, &name],
+        [&clip, &name, &own],
+        [&own, &clip, &name],
+        [&own, &name, &clip],
+        [&name, &own, &clip],
+        [&name, &clip, &own],
+    ];
+    for order in orders {
+        let mut raw = start(0, 5);
+        order.iter().for_each(|write| write(&mut raw));
+        let of = summary(&raw.0, Options::default()).unwrap();
+        assert_eq!(of.get(Hparam::BlockCount), Found::Value(3));
+        let heads = of.per_layer(Hparam::HeadCount);
+        assert_eq!(heads, PerLayer::Each { values: &[1, 2], len: 2 });
+        assert!(!of.is_incomplete());
+    }
+    // More prefixes than are kept: it says so, and a second pass has it all.
+    let mut raw = start(0, 8);
+    (0..6).for_each(|at| raw.u32_pair(&format!("p{at}.block_count"), at));
+    raw.u32_pair("llama.block_count", 9);
+    name(&mut raw);
+    let first = summary(&raw.0, Options::default()).unwrap();
+    assert!(first.is_incomplete());
+    let mut second = rocload_core::gguf::Summary::of(first.architecture().unwrap());
+    see_all(&raw.0, &mut second);
+    assert_eq!(second.get(Hparam::BlockCount), Found::Value(9));
+    assert!(!second.is_incomplete());
+}
+
+fn see_all(bytes: &[u8], summary: &mut rocload_core::gguf::Summary) {
+    use rocload_core::gguf::Reader;
+    use rocload_core::{Machine, Need, visit};
+    let interest = rocload_core::gguf::Summary::interest();
+    let mut reader = Reader::new(Some(bytes.len() as u64), Options::default(), [0u8; 64], interest);
+    while let Need::At { offset, .. } = reader.need() {
+        visit(&mut reader, offset, &bytes[offset as usize..], |item| summary.see(&item)).unwrap();
+    }
+}
+
+// What is wanted ends the reading, wherever the architecture stands.
+#[test]
+fn a_reader_stops_when_it_has_what_is_wanted() {
+    use rocload_core::gguf::{Reader, Wanted};
+    use rocload_core::{Machine, Need, visit};
+    for architecture_first in [true, false] {
+        let mut raw = start(0, 4);
+        raw.u32_pair("clip.block_count", 1);
+        if architecture_first {
+            raw.text_pair("general.architecture", "llama");
+            raw.u32_pair("llama.block_count", 2);
+        } else {
+            raw.u32_pair("llama.block_count", 2);
+            raw.text_pair("general.architecture", "llama");
+        }
+        let wanted_until = raw.0.len() as u64;
+        raw.array("tokenizer.ggml.tokens", ty::STRING, 100);
+        (0..100).for_each(|at| raw.text(&format!("token{at}")));
+        let names = ["general.architecture", "{arch}.block_count"];
+        let total = Some(raw.0.len() as u64);
+        let wanted = Wanted::new(&names);
+        let mut reader = Reader::new(total, Options::default(), [0u8; 64], wanted);
+        let mut used = 0;
+        while let Need::At { offset, .. } = reader.need() {
+            let input = &raw.0[offset as usize..];
+            used = offset + visit(&mut reader, offset, input, |_| {}).unwrap() as u64;
+        }
+        assert_eq!((used, reader.stopped()), (wanted_until, true), "{architecture_first}");
+    }
+}
+
 // 23: node-llama-cpp 418: text is UTF-8, and its bytes are there when it is not.
 #[test]
 fn text_is_utf_8() {
@@ -338,9 +423,14 @@ fn byte_order_is_told_by_the_version() {
     refused(b"GGUF\0\0\x01\0................", Fault::Version { little, big }, 4);
     refused(b"GGUF\x04\0\0\0................", Fault::Version { little: 4, big: 4 << 24 }, 4);
     // Big-endian before version 3 is read, with a warning.
-    let mut raw = Raw::new(2, true);
-    raw.counts(0, 0);
-    assert!(has(&tolerant(&raw.0), |note| *note == Note::BigEndianVersion { version: 2 }));
+    for version in [1, 2] {
+        let mut raw = Raw::new(version, true);
+        raw.counts(0, 1);
+        raw.u32_pair("a", 7);
+        let run = tolerant(&raw.0);
+        assert!(has(&run, |note| *note == Note::BigEndianVersion { version }));
+        assert!(run.items.contains(&Kept::Value(ValueType::U32, 7)));
+    }
 }
 
 // 25, 26, 30: what is no GGUF is refused by its first four bytes, and an empty file is short.
@@ -484,6 +574,14 @@ fn tensors_that_share_a_name_or_bytes_are_refused() {
     refused(&rows(&[("a", 0), ("a", 64)]), twice, 24 + row);
     let shared = Fault::Overlap { first: 1, second: 0 };
     refused(&rows(&[("a", 32), ("b", 0)]), shared, 96 + 32);
+    // By a single byte, out of order.
+    let mut raw = start(2, 0);
+    raw.tensor("a", &[8], 24, 32);
+    raw.tensor("b", &[33], 24, 0);
+    raw.align(32);
+    raw.0.resize(raw.0.len() + 64, 0);
+    let data = raw.0.len() as u64 - 64;
+    refused(&raw.0, Fault::Overlap { first: 1, second: 0 }, data + 32);
     let run = tolerant(&rows(&[("a", 64), ("b", 0)]));
     assert!(has(&run, |note| *note == Note::OutOfOrder { ordinal: 1 }));
     let judged = run.judged.unwrap();
