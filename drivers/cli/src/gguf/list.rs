@@ -51,10 +51,11 @@ struct Row {
     note: String,
 }
 
-const HEADS: [&str; 6] = ["ARCH", "TYPE", "SIZE", "CONTEXT", "FITS?", "NAME"];
+const HEADS: [&str; 6] = ["NAME", "ARCH", "QUANTIZATION", "SIZE", "CONTEXT", "FITS?"];
 /// Columns of numbers.
-const RIGHT: [bool; 6] = [false, false, true, true, false, false];
-const WIDEST: usize = 24;
+const RIGHT: [bool; 6] = [false, false, false, true, true, false];
+/// Characters that a column has room for; a longer cell pushes the rest of its line.
+const WIDEST: usize = 48;
 
 impl List {
     pub(super) fn run(self, ui: &mut Ui) {
@@ -122,12 +123,12 @@ impl List {
         let context = summary.get(Hparam::ContextLength).value();
         Row {
             cells: [
+                printable_path(path),
                 or_dash(summary.architecture().map(printable).filter(|text| !text.is_empty())),
                 or_dash(summary.file_type().map(|ty| ty.to_string())),
                 text::size(found.size()),
                 or_dash(context.map(text::number)),
                 self.fits(found, budget).1,
-                printable_path(path),
             ],
             note: note(found),
         }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rocload::core::gguf::{Item, Key, ValueKind, ValueType, Want};
+use rocload::core::gguf::{Endian, Field, Item, Key, ValueKind, ValueType, Want};
 use rocload::error::printable;
 use rocload::model::Facts;
 use serde::Serialize;
@@ -80,6 +80,7 @@ const WIDTH: usize = 40;
 fn print(ui: &mut Ui, input: &Input, all: bool) -> Result<(), rocload::Error> {
     let facts = input.model.facts();
     let architecture = facts.summary().architecture().map(<[u8]>::to_vec);
+    let file_type = facts.summary().file_type().map_or_else(String::new, |ty| format!(" ({ty})"));
     let quiet = ui.quiet;
     let out = ui.out();
     if !quiet {
@@ -89,7 +90,8 @@ fn print(ui: &mut Ui, input: &Input, all: bool) -> Result<(), rocload::Error> {
     let (mut shown, mut open): (u64, Option<(String, Preview)>) = (0, None);
     let mut flush = |open: &mut Option<(String, Preview)>| {
         if let Some((name, preview)) = open.take() {
-            let _ = writeln!(out, "  {FAINT}{name:<WIDTH$}{FAINT:#}  {}", preview.line());
+            let meaning = if name == Field::FileType.key() { file_type.as_str() } else { "" };
+            let _ = writeln!(out, "  {FAINT}{name:<WIDTH$}{FAINT:#}  {}{meaning}", preview.line());
         }
     };
     let wanted = |key: &Key<'_>| {
@@ -134,7 +136,10 @@ fn about(facts: &Facts) -> String {
     let tensors = text::count(header.tensors, "tensor", "tensors");
     parts.push(format!("{} in {tensors}", parameters(summary.parameters())));
     parts.push(text::size(facts.total().unwrap_or(facts.verdict().needed)));
-    parts.push(format!("version {}, {}-endian", header.version, header.endian));
+    parts.push(format!("v{}", header.version));
+    if header.endian == Endian::Big {
+        parts.push("big-endian".into());
+    }
     parts.join(", ")
 }
 

@@ -10,7 +10,7 @@ use crate::json;
 use crate::text;
 
 /// Characters of a string and elements of an array that are shown.
-const CHARACTERS: usize = 72;
+const CHARACTERS: usize = 40;
 const ELEMENTS: usize = 6;
 /// Characters of an element.
 const ELEMENT: usize = 24;

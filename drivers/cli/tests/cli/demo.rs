@@ -41,7 +41,7 @@ fn every_step_is_shown_and_ends_well() {
         "packed.kpack: 8 kernels, ",
         "demo_none.kpack and packed.kpack: the same 8 kernels",
         "general.name                              rocload tiny llama",
-        "showing 23 of 28 keys",
+        "showing 26 of 28 keys",
         "tiny-llama.gguf: ok, 21 tensors",
         "verdict    fits",
     ] {

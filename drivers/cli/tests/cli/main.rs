@@ -4,6 +4,8 @@
 mod demo;
 mod errors;
 mod extract;
+mod gguf;
+mod gguf_files;
 mod list;
 mod pack;
 mod resources;
@@ -96,6 +98,18 @@ fn rocload<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Ran {
 fn kpack(words: &str, path: &Path) -> Ran {
     let words = words.split_whitespace().map(OsStr::new);
     rocload([OsStr::new("kpack")].into_iter().chain(words).chain([path.as_os_str()]))
+}
+
+/// Runs `rocload gguf` with words, and then paths.
+fn gguf<P: AsRef<OsStr>>(words: &str, paths: impl IntoIterator<Item = P>) -> Ran {
+    let mut command = command();
+    command.arg("gguf").args(words.split_whitespace()).args(paths);
+    command.output().expect("the command runs").into()
+}
+
+/// A committed GGUF file.
+fn model(name: &str) -> PathBuf {
+    fixtures_dir().join("gguf").join(name)
 }
 
 /// The sound archive of this name.
