@@ -16,6 +16,8 @@
 //! - `decompress` (feature `alloc`): a backend's two ways against each other and the C library.
 //! - `zstd` (feature `alloc`): the project's decoder, its layouts and entries, against each other and the C library.
 //! - `kernel` (feature `alloc`): a whole archive, from its first byte to its last kernel.
+//! - [`json`]: the scanner and the writer against the crate `serde_json`.
+//! - [`llama`]: streams of llama-server, in memory of any size.
 //! - [`machines`]: two machines to try drivers and the law itself on.
 //!
 //! ```
@@ -39,9 +41,11 @@ pub mod gguf_fit;
 pub mod gguf_split;
 #[cfg(feature = "alloc")]
 pub mod gguf_write;
+pub mod json;
 #[cfg(feature = "alloc")]
 pub mod kernel;
 pub mod kpack;
+pub mod llama;
 pub mod machines;
 pub mod msgpack;
 pub mod random;

@@ -2,6 +2,8 @@
 
 use core::ops::Range;
 
+use memchr::memchr2;
+
 use super::scan::{Number, Scanner, Token};
 use super::string::Str;
 use crate::error::Error;
@@ -123,9 +125,8 @@ impl<'i> Value<'i> {
 
     /// The members of an object, in their order; none of any other value.
     pub fn members(self) -> Members<'i> {
-        let mut scanner = self.scanner();
-        let open = self.is_object() && scanner.next().is_ok();
-        Members { bytes: self.bytes, start: self.range.0, scanner: open.then_some(scanner) }
+        let object = self.is_object();
+        Members { bytes: if object { self.bytes } else { b"" }, at: self.range.0 + 1 }
     }
 
     /// The elements of an array, in their order; none of any other value.
@@ -145,23 +146,65 @@ impl<'i> Value<'i> {
 #[derive(Debug, Clone)]
 pub struct Members<'i> {
     bytes: &'i [u8],
-    start: usize,
-    scanner: Option<Scanner<'i>>,
+    at: usize,
 }
 
 impl<'i> Iterator for Members<'i> {
     type Item = (Str<'i>, Value<'i>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let scanner = self.scanner.as_mut()?;
-        let Ok(Token::Key(key)) = scanner.next() else {
-            self.scanner = None;
+        let start = next_in(self.bytes, self.at)?;
+        if self.bytes[start] != b'"' {
+            self.bytes = b"";
             return None;
-        };
-        let range = scanner.skip_value().ok()?;
-        let range = self.start + range.start..self.start + range.end;
-        Some((key, Value::at(self.bytes, range)))
+        }
+        let end = skip(self.bytes, start);
+        let value = next_in(self.bytes, end)?;
+        self.at = skip(self.bytes, value);
+        let key = Value::at(self.bytes, start..end).as_str()?;
+        Some((key, Value::at(self.bytes, value..self.at)))
     }
+}
+
+/// The first byte from `at` on that is no white space and separates nothing.
+fn next_in(bytes: &[u8], at: usize) -> Option<usize> {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':');
+    bytes.get(at..)?.iter().position(|byte| !blank(byte)).map(|gap| at + gap)
+}
+
+/// Where the value ends that begins at `at` of a text that was checked: brackets are counted,
+/// nothing else is looked at.
+fn skip(bytes: &[u8], mut at: usize) -> usize {
+    let mut depth = 0usize;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => at = skip_string(bytes, at),
+            b'{' | b'[' => (depth, at) = (depth + 1, at + 1),
+            b'}' | b']' => (depth, at) = (depth.saturating_sub(1), at + 1),
+            // Between values; or a number or a literal, which ends where another byte comes.
+            _ if depth > 0 => at += 1,
+            _ => {
+                let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+                return at + bytes[at..].iter().take_while(|byte| plain(byte)).count();
+            }
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    bytes.len()
+}
+
+fn skip_string(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(stop) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += stop;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
 }
 
 /// The iterator of [`Value::elements`]. Where it stands is a number, so that a machine can put
@@ -188,16 +231,12 @@ impl<'i> Iterator for Elements<'i> {
     type Item = Value<'i>;
 
     fn next(&mut self) -> Option<Value<'i>> {
-        let rest = self.bytes.get(self.at..)?;
-        // The text was checked: between elements there is one comma and white space.
-        let gap = rest.iter().position(|b| !matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b','))?;
-        if rest[gap] == b']' {
+        let start = next_in(self.bytes, self.at)?;
+        if self.bytes[start] == b']' {
             self.bytes = b"";
             return None;
         }
-        let start = self.at + gap;
-        let range = Scanner::trusted(&rest[gap..]).skip_value().ok()?;
-        self.at = start + range.end;
+        self.at = skip(self.bytes, start);
         Some(Value::at(self.bytes, start..self.at))
     }
 }

@@ -345,8 +345,9 @@ impl Reader {
         if value.as_str().is_some() {
             found.message = Some(value);
         }
-        // Some servers name the error in `code`.
-        let kind = found.kind.or(found.code);
+        // `"type":"error"` marks the event; the error's own type is in `code` then.
+        let mark = string(found.kind).is_some_and(|kind| kind.is("error"));
+        let kind = found.kind.filter(|_| !mark).or(found.code);
         let mut keep = |value: Option<Value<'_>>| match value.filter(|v| v.as_str().is_some()) {
             Some(value) if message => hold.keep(data, span(value)),
             _ => Ok(At::EMPTY),
