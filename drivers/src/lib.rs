@@ -30,6 +30,9 @@
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod archive;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
+#[cfg(all(feature = "blocking", unix))]
+pub mod blocking;
+#[cfg(feature = "blocking")]
 pub mod decoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod discover;
@@ -38,6 +41,11 @@ pub mod drive;
 #[cfg(feature = "blocking")]
 pub mod encoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
+#[cfg_attr(
+    not(feature = "blocking"),
+    allow(dead_code, reason = "archives need the blocking drivers")
+)]
 pub mod error;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod file;
@@ -49,6 +57,8 @@ pub mod many;
 #[allow(unsafe_code)]
 mod map;
 pub mod model;
+#[cfg(all(any(feature = "blocking", feature = "tokio"), unix))]
+pub mod http;
 #[cfg(feature = "blocking")]
 mod ordered;
 #[cfg(feature = "blocking")]
@@ -65,6 +75,7 @@ pub mod verify;
 pub mod worker;
 
 pub use rocload_core::{self as core, Limits, bundle, gguf, kpack, zstd};
+pub use rocload_core::{self as core, Limits, bundle, kpack, llama, sse, zstd};
 
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use archive::{Archive, Options};

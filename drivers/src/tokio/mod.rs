@@ -24,3 +24,16 @@ pub use discover::{Discovery, discover};
 pub use drive::{AsyncReadAt, read_at, stream};
 pub use file::FileAt;
 pub use model::{Model, set};
+#[cfg(unix)]
+mod client;
+mod drive;
+#[cfg(unix)]
+mod exchange;
+#[cfg(unix)]
+mod socket;
+
+#[cfg(unix)]
+pub use client::Client;
+pub use drive::{AsyncReadAt, read_at, stream};
+#[cfg(unix)]
+pub use exchange::{Exchange, Stream};

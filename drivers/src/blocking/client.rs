@@ -1,0 +1,74 @@
+//! Requests to one server.
+
+use rocload_core::sse;
+
+use super::{Exchange, Stream};
+use crate::http::{Answer, BodyMachine, Endpoint, Error, Options, Readiness, Request, parser};
+
+/// Sends requests to one endpoint, each over a connection of its own. Holds no connection.
+#[derive(Debug, Clone)]
+pub struct Client {
+    endpoint: Endpoint,
+    options: Options,
+}
+
+impl Client {
+    /// A client with the default options.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Client::with_options(endpoint, Options::default())
+    }
+
+    /// A client.
+    pub const fn with_options(endpoint: Endpoint, options: Options) -> Self {
+        Client { endpoint, options }
+    }
+
+    /// Where it sends requests to.
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Connects and begins to send. The answer is waited for by the [`Exchange`].
+    ///
+    /// # Errors
+    /// [`Error::Connect`], [`Error::Expired`] when connecting takes too long,
+    /// [`Error::Protocol`] for a request that cannot be written.
+    pub fn send(&self, request: &Request<'_>) -> Result<Exchange, Error> {
+        Exchange::begin(&self.endpoint, request, &self.options)
+    }
+
+    /// A whole answer.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send) and [`Exchange::answer`].
+    pub fn fetch(&self, request: &Request<'_>) -> Result<Answer, Error> {
+        self.send(request)?.answer()
+    }
+
+    /// A streamed answer, read by `machine`. Asks for `text/event-stream`.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send) and [`Exchange::stream`].
+    pub fn stream<M: BodyMachine>(
+        &self,
+        request: &Request<'_>,
+        machine: M,
+    ) -> Result<Stream<M>, Error> {
+        let mut request = *request;
+        request.accept = "text/event-stream";
+        self.send(&request)?.stream(machine)
+    }
+
+    /// A streamed answer as bare events.
+    ///
+    /// # Errors
+    /// As [`stream`](Self::stream).
+    pub fn events(&self, request: &Request<'_>) -> Result<Stream<sse::Parser<Vec<u8>>>, Error> {
+        self.stream(request, parser(&self.options.limits))
+    }
+
+    /// Asks whether the server is ready, once.
+    pub fn health(&self) -> Readiness {
+        Readiness::judge(&self.fetch(&Request::get("/health")))
+    }
+}
