@@ -1,9 +1,16 @@
 //! Requests to one server.
 
+use std::time::Duration;
+
+use ::tokio::time::{Instant, sleep};
+use rocload_core::llama::Slots;
 use rocload_core::sse;
 
 use super::{Exchange, Stream};
 use crate::http::{Answer, BodyMachine, Endpoint, Error, Options, Readiness, Request, parser};
+
+/// Between two looks at a server's slots.
+const PROBE: Duration = Duration::from_millis(20);
 
 /// Sends requests to one endpoint, each over a connection of its own. Holds no connection.
 #[derive(Debug, Clone)]
@@ -73,5 +80,34 @@ impl Client {
     /// Asks whether the server is ready, once.
     pub async fn health(&self) -> Readiness {
         Readiness::judge(&self.fetch(&Request::get("/health")).await)
+    }
+
+    /// How many requests the server is working on, by its `/slots`.
+    ///
+    /// # Errors
+    /// As [`fetch`](Self::fetch); [`Error::Status`] 501 where the server does not tell.
+    pub async fn busy(&self) -> Result<usize, Error> {
+        let answer = self.fetch(&Request::get("/slots")).await?;
+        let slots = Slots::read(&answer.body, &self.options.limits).map_err(Error::Protocol)?;
+        Ok(slots.filter(|slot| slot.is_processing == Some(true)).count())
+    }
+
+    /// Waits until the server works on nothing, for `limit` at most; false if it still does
+    /// then. A stream that was dropped is given up within a token, or within a second while its
+    /// prompt is read; servers of older builds go on to its end.
+    ///
+    /// # Errors
+    /// As [`busy`](Self::busy).
+    pub async fn wait_idle(&self, limit: Duration) -> Result<bool, Error> {
+        let started = Instant::now();
+        loop {
+            if self.busy().await? == 0 {
+                return Ok(true);
+            }
+            if started.elapsed() >= limit {
+                return Ok(false);
+            }
+            sleep(PROBE).await;
+        }
     }
 }
