@@ -9,6 +9,7 @@
 //! |---|---|
 //! | none | every reader and machine, over storage that the caller lends |
 //! | `alloc` (default) | owned tables of contents, growing storage |
+//! | `std` (default) | nothing more: searches pick the processor's vector instructions at run time |
 //! | `heapless` | `heapless::Vec` as storage |
 //! | `ruzstd` | ruzstd as a second backend of [`zstd::Decompress`] (implies `alloc`) |
 //!

@@ -30,7 +30,11 @@ impl<S: Storage> Store<S> {
         let Some(end) = at.checked_add(bytes.len()) else { return false };
         let holds = self.holds(end);
         if holds {
-            self.storage.slots_mut()[at..end].copy_from_slice(bytes);
+            match bytes {
+                // What comes byte by byte is not worth a call.
+                [byte] => self.storage.slots_mut()[at] = *byte,
+                _ => self.storage.slots_mut()[at..end].copy_from_slice(bytes),
+            }
         }
         holds
     }

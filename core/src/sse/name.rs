@@ -14,15 +14,18 @@ impl Name {
         Name { bytes: [0; NAME_BYTES], len: 0 }
     }
 
+    #[inline]
     pub(super) fn get(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
+    #[inline]
     pub(super) fn clear(&mut self) {
         self.len = 0;
     }
 
     /// Replaces it; false and no change if `value` is too long.
+    #[inline]
     pub(super) fn set(&mut self, value: &[u8]) -> bool {
         let fits = value.len() <= NAME_BYTES;
         if fits {
@@ -37,6 +40,7 @@ impl Name {
     }
 
     /// Appends; false and no change if it becomes too long.
+    #[inline]
     pub(super) fn push(&mut self, more: &[u8]) -> bool {
         let Some(room) = self.bytes.get_mut(self.len..self.len + more.len()) else {
             return false;

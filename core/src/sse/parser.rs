@@ -14,6 +14,8 @@ use crate::need::{End, Machine, Need, Step, Storage};
 use crate::store::Store;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
+/// How servers begin a line of data.
+const DATA: &[u8] = b"data: ";
 const LF: u8 = b'\n';
 const CR: u8 = b'\r';
 const MESSAGE: &[u8] = b"message";
@@ -31,6 +33,9 @@ enum Place {
     Value { kind: Kind, first: bool },
 }
 
+/// In the data of a `data` line.
+const DATA_VALUE: Place = Place::Value { kind: Kind::Data, first: false };
+
 /// What is done with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -46,16 +51,16 @@ enum Kind {
     Skip,
 }
 
-/// Where a part of an item is.
-#[derive(Debug, Clone)]
+/// Where a part of an item is: from where to where.
+#[derive(Debug, Clone, Copy)]
 enum Span {
-    Input(Range<usize>),
-    Store(Range<usize>),
+    Input(usize, usize),
+    Store(usize, usize),
     /// In `word`.
     Word,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Ready {
     Nothing,
     Event(Span),
@@ -75,6 +80,8 @@ pub struct Parser<S> {
     place: Place,
     /// A CR ended the last line: an LF that follows belongs to it.
     after_cr: bool,
+    /// The block has a field that counts, or is being skipped.
+    begun: bool,
     /// Inside a block whose event was too large.
     skipping: bool,
     /// The block's data: `store[..data]`, unless `borrowed`.
@@ -113,6 +120,7 @@ impl<S: Storage> Parser<S> {
             fields: false,
             place: Place::Bom(0),
             after_cr: false,
+            begun: false,
             skipping: false,
             data: 0,
             has_data: false,
@@ -165,8 +173,8 @@ impl<S: Storage> Parser<S> {
     /// The event that no blank line has dispatched yet, as far as its data has come. The
     /// standard drops it at the end of the stream; a lenient reader may look at it here.
     pub fn pending(&self) -> Option<Event<'_>> {
-        let spent = matches!(self.ready, Ready::Event(_));
-        (self.has_data && !spent).then(|| {
+        let told = matches!(self.ready, Ready::Event(_));
+        (self.has_data && !told).then(|| {
             let id = if self.has_id { &self.next_id } else { &self.id };
             Event {
                 event: self.kind(),
@@ -181,6 +189,7 @@ impl<S: Storage> Parser<S> {
         self.store.storage
     }
 
+    #[inline]
     fn kind(&self) -> &[u8] {
         match self.event.get() {
             [] => MESSAGE,
@@ -193,7 +202,8 @@ impl<S: Storage> Parser<S> {
     fn forget(&mut self) {
         match self.ready {
             Ready::Nothing => return,
-            Ready::Event(_) => self.clear(),
+            // An event of a single line left nothing behind.
+            Ready::Event(_) if self.begun => self.clear(),
             _ => {}
         }
         self.tail = 0;
@@ -202,13 +212,55 @@ impl<S: Storage> Parser<S> {
 
     /// Empties the block's buffers.
     fn clear(&mut self) {
+        self.begun = false;
         self.data = 0;
         self.has_data = false;
         self.event.clear();
     }
 
-    /// Takes lines from `input` until one of them makes an item. Returns how far it came.
+    /// What most of a stream is: a block that is one `data` line, from its first byte. None when
+    /// it is anything else.
     #[inline]
+    fn single_line(&mut self, offset: u64, input: &[u8]) -> Option<Step> {
+        if self.begun || self.after_cr || self.place != Place::Start {
+            return None;
+        }
+        let value = input.strip_prefix(DATA)?;
+        let Some(len) = line_len(value) else {
+            self.has_data = true;
+            self.begun = true;
+            self.place = DATA_VALUE;
+            let kept = self.add_data(value);
+            return Some(Step { consumed: input.len(), ready: !kept });
+        };
+        if value[len..].first_chunk() != Some(&[LF; 2]) || !self.store.holds(len) {
+            return None;
+        }
+        let consumed = DATA.len() + len + 2;
+        self.block = offset + consumed as u64;
+        self.ready = Ready::Event(Span::Input(DATA.len(), DATA.len() + len));
+        Some(Step::item(consumed))
+    }
+
+    /// The second most: more of a `data` line, or its end and the block's.
+    #[inline]
+    fn more_data(&mut self, offset: u64, input: &[u8]) -> Option<Step> {
+        if self.place != DATA_VALUE || self.skipping {
+            return None;
+        }
+        let Some(len) = line_len(input) else {
+            let kept = self.add_data(input);
+            return Some(Step { consumed: input.len(), ready: !kept });
+        };
+        if input[len..].first_chunk() != Some(&[LF; 2]) || !self.add_data(&input[..len]) {
+            return None;
+        }
+        self.place = Place::Start;
+        self.blank(offset + len as u64 + 2);
+        Some(Step::item(len + 2))
+    }
+
+    /// Takes lines from `input` until one of them makes an item. Returns how far it came.
     fn advance(&mut self, offset: u64, input: &[u8]) -> usize {
         let mut at = 0;
         if self.after_cr && !input.is_empty() {
@@ -223,7 +275,7 @@ impl<S: Storage> Parser<S> {
                 _ if self.place != Place::Start => None,
                 // A blank line is told apart before its end is searched for.
                 LF | CR => Some(at),
-                _ => memchr2(LF, CR, &input[at..]).map(|len| at + len),
+                _ => line_len(&input[at..]).map(|len| at + len),
             };
             let Some(end) = end else {
                 self.unborrow(input);
@@ -275,6 +327,7 @@ impl<S: Storage> Parser<S> {
         self.block = next;
         if self.skipping {
             self.skipping = false;
+            self.begun = false;
             return;
         }
         if self.has_id {
@@ -282,11 +335,11 @@ impl<S: Storage> Parser<S> {
             self.id.copy(&self.next_id);
         }
         if let Some(line) = self.borrowed.take() {
-            self.ready = Ready::Event(Span::Input(line));
+            self.ready = Ready::Event(Span::Input(line.start, line.end));
         } else if self.has_data {
-            self.ready = Ready::Event(Span::Store(0..self.data));
-        } else {
-            self.event.clear();
+            self.ready = Ready::Event(Span::Store(0, self.data));
+        } else if self.begun {
+            self.clear();
         }
     }
 
@@ -309,6 +362,7 @@ impl<S: Storage> Parser<S> {
             self.data_line(input, value(4));
         } else if is(b"event") {
             let set = self.event.set(&input[value(5)]);
+            self.begun = true;
             self.count_unless(set);
         } else if is(b"id") {
             self.set_id(&input[value(2)]);
@@ -321,14 +375,14 @@ impl<S: Storage> Parser<S> {
             if self.comments {
                 let text = line.start + 1..line.end;
                 let fits = self.fits_behind(text.len());
-                self.show(fits, Ready::Comment(Span::Input(text)));
+                self.show(fits, Ready::Comment(Span::Input(text.start, text.end)));
             }
         } else if self.fields {
             let name = memchr(b':', bytes).unwrap_or(bytes.len());
             let value = value(name);
             let fits = name <= NAME_BYTES && self.fits_behind(value.len());
-            let name = Span::Input(line.start..line.start + name);
-            self.show(fits, Ready::Field(name, Span::Input(value)));
+            let name = Span::Input(line.start, line.start + name);
+            self.show(fits, Ready::Field(name, Span::Input(value.start, value.end)));
         }
     }
 
@@ -357,6 +411,7 @@ impl<S: Storage> Parser<S> {
                 return self.overflow();
             }
             self.has_data = true;
+            self.begun = true;
             self.borrowed = Some(value);
             return;
         }
@@ -383,6 +438,7 @@ impl<S: Storage> Parser<S> {
         self.borrowed = None;
         self.has_id = false;
         self.skipping = true;
+        self.begun = true;
         self.ready = Ready::Overflow(Overflow { offset: self.block });
     }
 
@@ -392,6 +448,7 @@ impl<S: Storage> Parser<S> {
         // The standard ignores an id with a NUL in it.
         if fits && memchr(0, value).is_none() {
             self.has_id = self.next_id.set(value);
+            self.begun = true;
         }
     }
 
@@ -433,7 +490,7 @@ impl<S: Storage> Parser<S> {
                 at + usize::from(rest[0] == b' ')
             }
             Place::Value { kind, first: false } => {
-                let end = memchr2(LF, CR, rest);
+                let end = line_len(rest);
                 self.value(kind, &rest[..end.unwrap_or(rest.len())]);
                 let Some(end) = end else { return input.len() };
                 if !self.skipping {
@@ -481,8 +538,11 @@ impl<S: Storage> Parser<S> {
             _ => Kind::Skip,
         };
         match kind {
-            Kind::Data if core::mem::replace(&mut self.has_data, true) => {
-                self.add_data(b"\n");
+            Kind::Data => {
+                self.begun = true;
+                if core::mem::replace(&mut self.has_data, true) {
+                    self.add_data(b"\n");
+                }
             }
             Kind::Event | Kind::Id => self.word.clear(),
             Kind::Retry => self.digits = None,
@@ -510,14 +570,18 @@ impl<S: Storage> Parser<S> {
 
     fn value_ends(&mut self, kind: Kind) {
         let fits = !core::mem::take(&mut self.long);
-        let text = Span::Store(self.data..self.data + self.tail);
+        let text = Span::Store(self.data, self.data + self.tail);
         match kind {
             Kind::Data | Kind::Skip => {}
-            Kind::Event if fits => self.event.copy(&self.word),
+            Kind::Event if fits => {
+                self.event.copy(&self.word);
+                self.begun = true;
+            }
             Kind::Id if fits => {
                 if memchr(0, self.word.get()).is_none() {
                     self.next_id.copy(&self.word);
                     self.has_id = true;
+                    self.begun = true;
                 }
             }
             Kind::Event | Kind::Id => self.count_unless(false),
@@ -531,13 +595,26 @@ impl<S: Storage> Parser<S> {
         }
     }
 
-    fn part<'i>(&'i self, span: &Span, input: &'i [u8]) -> &'i [u8] {
+    #[inline]
+    fn part<'i>(&'i self, span: Span, input: &'i [u8]) -> &'i [u8] {
         match span {
-            Span::Input(range) => input.get(range.clone()).unwrap_or_default(),
-            Span::Store(range) => self.store.storage.slots().get(range.clone()).unwrap_or_default(),
+            Span::Input(start, end) => input.get(start..end).unwrap_or_default(),
+            Span::Store(start, end) => {
+                self.store.storage.slots().get(start..end).unwrap_or_default()
+            }
             Span::Word => self.word.get(),
         }
     }
+}
+
+/// Length of the line that `bytes` begin with, if they have its end.
+#[inline]
+fn line_len(bytes: &[u8]) -> Option<usize> {
+    // For a few bytes a search costs less than getting it ready.
+    if bytes.len() < 8 {
+        return bytes.iter().position(|byte| matches!(*byte, LF | CR));
+    }
+    memchr2(LF, CR, bytes)
 }
 
 impl<S: Storage> Machine for Parser<S> {
@@ -550,13 +627,22 @@ impl<S: Storage> Machine for Parser<S> {
     #[inline]
     fn step(&mut self, offset: u64, input: &[u8]) -> Result<Step, Error> {
         self.forget();
+        if input.is_empty() {
+            return Ok(Step::WAIT);
+        }
+        if let Some(step) = self.single_line(offset, input) {
+            return Ok(step);
+        }
+        if let Some(step) = self.more_data(offset, input) {
+            return Ok(step);
+        }
         let consumed = self.advance(offset, input);
         Ok(Step { consumed, ready: !matches!(self.ready, Ready::Nothing) })
     }
 
-    #[inline]
+    #[inline(always)]
     fn item<'i>(&'i self, input: &'i [u8]) -> Item<'i> {
-        match &self.ready {
+        match self.ready {
             Ready::Event(data) => {
                 let data = self.part(data, input);
                 Item::Event(Event { event: self.kind(), data, id: self.id.get() })
@@ -565,7 +651,7 @@ impl<S: Storage> Machine for Parser<S> {
             Ready::Field(name, value) => {
                 Item::Field(Field { name: self.part(name, input), value: self.part(value, input) })
             }
-            Ready::Overflow(overflow) => Item::Overflow(*overflow),
+            Ready::Overflow(overflow) => Item::Overflow(overflow),
             // No step announced one.
             Ready::Nothing => Item::Comment(b""),
         }
@@ -575,9 +661,8 @@ impl<S: Storage> Machine for Parser<S> {
     /// where fields of a block are dropped for want of its blank line.
     fn end(&mut self) -> Result<End, Error> {
         self.forget();
-        let begun = self.skipping || self.has_data || self.has_id || !self.event.get().is_empty();
         Ok(match self.place {
-            Place::Start if begun => End::Pending("event"),
+            Place::Start if self.begun => End::Pending("event"),
             Place::Start | Place::Bom(0) => End::Complete,
             _ => End::Pending("line"),
         })
