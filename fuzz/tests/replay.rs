@@ -69,4 +69,11 @@ fn gguf_reader() {
 #[test]
 fn gguf_tensors() {
     replay("gguf_tensors", rocload_fuzz::gguf_tensors);
+fn llama_chunk() {
+    replay("llama_chunk", rocload_fuzz::llama_chunk);
+}
+
+#[test]
+fn json_scan() {
+    replay("json_scan", rocload_fuzz::json_scan);
 }

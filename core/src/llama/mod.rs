@@ -5,6 +5,7 @@
 //! - [`ErrorBody`], [`Health`], [`Props`], [`Slots`], [`Models`], [`Tokens`]: the other answers.
 //! - [`request`]: bodies of requests.
 //! - [`StopIds`]: stopping at tokens by their ids.
+//! - `typed` (feature `serde`): owned values of the same answers.
 //! - [`json`]: the scanner and the writer that these need no allocator for.
 //!
 //! ```
@@ -38,6 +39,8 @@ mod read;
 pub mod request;
 mod stop;
 mod stream;
+#[cfg(feature = "serde")]
+pub mod typed;
 
 pub use answer::Answer;
 pub use error_body::ErrorBody;

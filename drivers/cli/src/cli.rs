@@ -9,6 +9,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::failure::Failure;
 use crate::ui::Ui;
 use crate::{completions, demo, interrupt, kpack, man};
+use crate::{completions, demo, interrupt, kpack, sse};
 
 /// Loads what AMD GPUs run: looks into ROCm kernel archives, checks them, takes kernels out and
 /// makes archives.
@@ -53,6 +54,7 @@ struct Common {
 enum Command {
     Kpack(kpack::Kpack),
     Gguf(gguf::Gguf),
+    Sse(sse::Sse),
     Demo(demo::Demo),
     Completions(completions::Completions),
     Man(man::Man),
@@ -104,6 +106,7 @@ impl Cli {
         match self.command {
             Command::Kpack(kpack) => kpack.run(ui),
             Command::Gguf(gguf) => gguf.run(ui),
+            Command::Sse(sse) => sse.run(ui),
             Command::Demo(demo) => demo.run(ui),
             Command::Completions(completions) => completions.run(ui),
             Command::Man(man) => man.run(ui),

@@ -35,6 +35,8 @@ mod place;
 #[cfg(unix)]
 mod progress;
 #[cfg(unix)]
+mod sse;
+#[cfg(unix)]
 mod suggest;
 #[cfg(unix)]
 mod text;

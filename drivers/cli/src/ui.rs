@@ -131,6 +131,17 @@ impl Ui {
         }
     }
 
+    /// Bytes as they are, at once: escape sequences in them are data.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        let _ = self.out.flush();
+        self.out.get_mut().raw(bytes);
+    }
+
+    /// Whoever reads the results sees all of them now.
+    pub(crate) fn flush(&mut self) {
+        let _ = self.out.flush();
+    }
+
     /// Remembers how something ended.
     pub(crate) fn note(&mut self, status: Status) {
         self.status = self.status.max(status);
@@ -172,6 +183,16 @@ enum PipeState {
 }
 
 impl Pipe {
+    /// Past the stream that removes styles.
+    fn raw(&mut self, bytes: &[u8]) {
+        let mut stdout = io::stdout();
+        if matches!(self.state, PipeState::Open)
+            && let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush())
+        {
+            self.stop(error);
+        }
+    }
+
     fn stop(&mut self, error: io::Error) {
         self.state = match error.kind() {
             io::ErrorKind::BrokenPipe => PipeState::Closed,

@@ -177,7 +177,7 @@ impl Reader {
             if self.takes(Dialect::Messages) && self.message_event(kind, top) {
                 return;
             }
-        } else if top.content.is_some() || top.stop.is_some() || top.tokens.is_some() {
+        } else if top.stop.is_some() || (top.content.is_some() && top.tokens.is_some()) {
             if self.takes(Dialect::Completion) {
                 return self.completion(top);
             }

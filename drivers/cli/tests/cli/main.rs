@@ -10,6 +10,7 @@ mod list;
 mod pack;
 mod resources;
 mod shell;
+mod sse;
 mod verify;
 
 use std::ffi::OsStr;
