@@ -1,9 +1,9 @@
 use super::*;
 use crate::error::{Error, ErrorKind, Full};
 use crate::limits::{Cap, Limits};
-use std::string::{String, ToString};
-use std::vec;
-use std::vec::Vec;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
 
 fn fault(text: &[u8]) -> (Fault, u64) {
     match check(text, 0, &Limits::default()) {
@@ -24,7 +24,7 @@ fn tokens_in_their_order() {
     loop {
         match scanner.next().unwrap() {
             Token::End => break,
-            token => seen.push(std::format!("{token:?}")),
+            token => seen.push(alloc::format!("{token:?}")),
         }
     }
     assert_eq!(seen.len(), 18);
@@ -186,7 +186,7 @@ fn the_writer_escapes_separates_and_counts() {
     let mut out = [0; 80];
     let length = write(&mut out).unwrap();
     let wanted = "{\"a\":[-1,0.7,null,[],true],\"q\\\"\":\"\\u0000\\u001f\u{7f}é\\\\\",\"o\":{}}";
-    assert_eq!(std::str::from_utf8(&out[..length]), Ok(wanted));
+    assert_eq!(core::str::from_utf8(&out[..length]), Ok(wanted));
     assert!(check(&out[..length], 0, &Limits::default()).is_ok());
     let error = write(&mut out[..length - 1]).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Full(Full { need: length as u64 }));

@@ -3,8 +3,8 @@ use crate::error::{ErrorKind, Full};
 use crate::limits::Limits;
 use crate::llama::Fault;
 use crate::llama::json;
-use std::string::String;
-use std::vec;
+use alloc::string::String;
+use alloc::vec;
 
 fn written(request: &impl Request) -> String {
     let mut out = [0; 4096];
