@@ -18,6 +18,8 @@
 //! - `kernel` (feature `alloc`): a whole archive, from its first byte to its last kernel.
 //! - [`json`]: the scanner and the writer against the crate `serde_json`.
 //! - [`llama`]: streams of llama-server, in memory of any size.
+//! - [`http`]: responses in any chunking, against a naive reader.
+//! - [`sse`]: the parser of events against naive readers of streams.
 //! - [`machines`]: two machines to try drivers and the law itself on.
 //!
 //! ```
@@ -41,6 +43,7 @@ pub mod gguf_fit;
 pub mod gguf_split;
 #[cfg(feature = "alloc")]
 pub mod gguf_write;
+pub mod http;
 pub mod json;
 #[cfg(feature = "alloc")]
 pub mod kernel;
@@ -50,6 +53,7 @@ pub mod machines;
 pub mod msgpack;
 pub mod random;
 pub mod split;
+pub mod sse;
 #[cfg(feature = "alloc")]
 pub mod zstd;
 

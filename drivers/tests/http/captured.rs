@@ -9,9 +9,9 @@ use crate::server::Scenario;
 /// Every captured answer, in pieces, gives the status and the body that it has, or is told to be
 /// cut short.
 pub(crate) fn captured_answers_come_through_whole<D: Driver>() {
-    let Some(all) = captured("captured_answers_come_through_whole") else { return };
+    let all = captured("captured_answers_come_through_whole");
     let driver = D::default();
-    assert!(all.len() > 40, "{}", all.len());
+    assert!(all.len() > 20, "{}", all.len());
     for answer in all {
         let mut scenario = Scenario::new();
         for piece in answer.wire.chunks(1000) {
