@@ -29,10 +29,9 @@
 
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod archive;
-#[cfg(any(feature = "blocking", feature = "tokio"))]
 #[cfg(all(feature = "blocking", unix))]
 pub mod blocking;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod decoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod discover;
@@ -41,24 +40,20 @@ pub mod drive;
 #[cfg(feature = "blocking")]
 pub mod encoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
-#[cfg(any(feature = "blocking", feature = "tokio"))]
-#[cfg_attr(
-    not(feature = "blocking"),
-    allow(dead_code, reason = "archives need the blocking drivers")
-)]
 pub mod error;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod file;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 mod frames;
+#[cfg(all(any(feature = "blocking", feature = "tokio"), unix))]
+pub mod http;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod many;
 #[cfg(all(feature = "mmap", any(feature = "blocking", feature = "tokio")))]
 #[allow(unsafe_code)]
 mod map;
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod model;
-#[cfg(all(any(feature = "blocking", feature = "tokio"), unix))]
-pub mod http;
 #[cfg(feature = "blocking")]
 mod ordered;
 #[cfg(feature = "blocking")]
@@ -74,8 +69,7 @@ pub mod verify;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod worker;
 
-pub use rocload_core::{self as core, Limits, bundle, gguf, kpack, zstd};
-pub use rocload_core::{self as core, Limits, bundle, kpack, llama, sse, zstd};
+pub use rocload_core::{self as core, Limits, bundle, gguf, kpack, llama, sse, zstd};
 
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use archive::{Archive, Options};
@@ -91,7 +85,6 @@ pub use frames::Extent;
 pub use many::Archives;
 #[cfg(all(feature = "mmap", any(feature = "blocking", feature = "tokio")))]
 pub use map::Mapped;
-#[cfg(any(feature = "blocking", feature = "tokio"))]
 #[cfg(feature = "blocking")]
 pub use model::Model;
 #[cfg(feature = "blocking")]

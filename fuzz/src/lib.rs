@@ -12,14 +12,14 @@ use rocload_core::zstd::{Decompress, Ruzstd, Workspace};
 
 mod gguf;
 mod gguf_split;
+mod llama;
+mod roundtrip;
 mod zstd;
 
 pub use gguf::{gguf_reader, gguf_tensors};
 pub use gguf_split::gguf_split;
-mod llama;
-mod zstd;
-
 pub use llama::{json_scan, llama_chunk};
+pub use roundtrip::kpack_roundtrip;
 pub use zstd::{zstd_frame, zstd_stream};
 
 /// Caps that keep one input fast and small; all else as on a desktop.

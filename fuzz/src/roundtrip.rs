@@ -31,8 +31,16 @@ impl<'a> Input<'a> {
     fn name(&mut self) -> Vec<u8> {
         match self.byte() {
             n @ 0..=191 => {
-                let few: [&[u8]; 8] =
-                    [b"a", b"b", b"lib/a.so#0", b"lib\\a.so#0", b"gfx1", b"gfx90a:xnack-", b"", b"\xff"];
+                let few: [&[u8]; 8] = [
+                    b"a",
+                    b"b",
+                    b"lib/a.so#0",
+                    b"lib\\a.so#0",
+                    b"gfx1",
+                    b"gfx90a:xnack-",
+                    b"",
+                    b"\xff",
+                ];
                 few[usize::from(n) % few.len()].to_vec()
             }
             n => self.bytes(usize::from(n - 191)).to_vec(),

@@ -8,15 +8,10 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
 use crate::ui::Ui;
-use crate::{completions, demo, interrupt, kpack, man};
-use crate::{completions, demo, interrupt, kpack, sse};
+use crate::{completions, demo, gguf, interrupt, kpack, man, sse};
 
-/// Loads what AMD GPUs run: looks into ROCm kernel archives, checks them, takes kernels out and
-/// makes archives.
-use crate::{completions, demo, gguf, interrupt, kpack};
-
-/// Loads what AMD GPUs run: looks into ROCm kernel archives and GGUF models, checks them and takes
-/// kernels out.
+/// Loads what AMD GPUs run: looks into ROCm kernel archives, GGUF models and llama-server's streams,
+/// checks them, takes kernels out and makes archives.
 #[derive(Debug, Parser)]
 #[command(
     name = "rocload",

@@ -132,14 +132,22 @@ const STEPS: &[Step] = &[
     Step {
         about: "The files become an archive again, with checksums and the place of each frame.",
         command: &["kpack", "pack", "kernels", "--checksums", "--index", "-o", "packed.kpack"],
-        about: "What is this model? The most telling of its keys, under their own names.",
-        command: &["gguf", "show", "tiny-llama.gguf"],
         ends: Status::Fine,
         after: "",
     },
     Step {
         about: "Are they the kernels that they were? Archives are compared by content.",
         command: &["kpack", "diff", "demo_none.kpack", "packed.kpack"],
+        ends: Status::Fine,
+        after: "",
+    },
+    Step {
+        about: "What is this model? The most telling of its keys, under their own names.",
+        command: &["gguf", "show", "tiny-llama.gguf"],
+        ends: Status::Fine,
+        after: "",
+    },
+    Step {
         about: "Is it whole? Every key and tensor is held against the file.",
         command: &["gguf", "verify", "tiny-llama.gguf"],
         ends: Status::Fine,

@@ -1,7 +1,7 @@
 //! The `rocload` command.
 //!
-//! One file a subcommand: [`kpack`] has those about archives, [`gguf`] those about models, [`demo`] shows them at work on
-//! archives that are built in. What they share: [`ui`] (output, colour, exit status),
+//! One file a subcommand: [`kpack`] has those about archives, [`gguf`] those about models, [`sse`]
+//! decodes streams, [`demo`] shows them at work on what is built in. What they share: [`ui`] (output, colour, exit status),
 //! [`failure`] (errors for people and programs), [`text`] (sizes, counts and tables).
 #![forbid(unsafe_code)]
 // A command always has the standard library: there is nothing to import from elsewhere.
@@ -18,8 +18,9 @@ mod failure;
 #[cfg(unix)]
 mod filter;
 #[cfg(unix)]
-mod input;
 mod gguf;
+#[cfg(unix)]
+mod input;
 #[cfg(unix)]
 mod interrupt;
 #[cfg(unix)]

@@ -11,11 +11,20 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{fsync, renameat};
+use rustix::fs::{AtFlags, fsync, linkat, renameat, unlinkat};
 use rustix::io::Errno;
 
 use crate::interrupt::{self, Unfinished};
 use crate::place::{Place, place_of, sweep, temporary};
+
+/// Whether a file that is there may be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Replace {
+    /// It may.
+    Yes,
+    /// It may not: [`io::ErrorKind::AlreadyExists`].
+    No,
+}
 
 /// A file in the making; dropped before [`commit`](Self::commit), it leaves nothing.
 pub(crate) struct Output {
@@ -24,7 +33,7 @@ pub(crate) struct Output {
 }
 
 enum End {
-    Rename { folder: Arc<OwnedFd>, name: Vec<u8>, unfinished: Unfinished },
+    Rename { folder: Arc<OwnedFd>, name: Vec<u8>, unfinished: Unfinished, replace: Replace },
     Copy(Target),
     Done,
 }
@@ -36,16 +45,21 @@ enum Target {
 
 impl Output {
     /// Begins the file for `path`; `-` is standard output.
-    pub(crate) fn create(path: &Path) -> io::Result<Output> {
+    pub(crate) fn create(path: &Path, replace: Replace) -> io::Result<Output> {
         if path.as_os_str() == "-" {
             return Output::copied(Target::Stdout);
         }
         match place_of(path)? {
             Place::Through(file) => Output::copied(Target::Other(file)),
+            // A mode: a file is there.
+            Place::Beside { mode: Some(_), .. } if replace == Replace::No => {
+                Err(io::ErrorKind::AlreadyExists.into())
+            }
             Place::Beside { folder, name, mode } => {
                 sweep(&folder);
                 let (file, unfinished) = temporary(&folder)?;
-                let output = Output { file, ends: End::Rename { folder, name, unfinished } };
+                let output =
+                    Output { file, ends: End::Rename { folder, name, unfinished, replace } };
                 if let Some(mode) = mode {
                     output.file.set_permissions(Permissions::from_mode(mode))?;
                 }
@@ -66,9 +80,17 @@ impl Output {
     /// The file is complete: puts it in place.
     pub(crate) fn commit(mut self) -> io::Result<()> {
         match &mut self.ends {
-            End::Rename { folder, name, unfinished } => {
+            End::Rename { folder, name, unfinished, replace } => {
                 self.file.sync_all()?;
-                renameat(&**folder, &*unfinished.name, &**folder, &**name)?;
+                let temporary = &*unfinished.name;
+                match replace {
+                    Replace::Yes => renameat(&**folder, temporary, &**folder, &**name)?,
+                    // One that came meanwhile is not replaced either.
+                    Replace::No => {
+                        linkat(&**folder, temporary, &**folder, &**name, AtFlags::empty())?;
+                        unlinkat(&**folder, temporary, AtFlags::empty())?;
+                    }
+                }
                 interrupt::end(unfinished);
                 let folder = Arc::clone(folder);
                 self.ends = End::Done;
@@ -124,12 +146,12 @@ mod tests {
         let path = dir.path().join("out");
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
-        let mut output = Output::create(&path).unwrap();
+        let mut output = Output::create(&path, Replace::Yes).unwrap();
         output.file().write_all(b"new").unwrap();
         assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 2));
         drop(output);
         assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 1));
-        let mut output = Output::create(&path).unwrap();
+        let mut output = Output::create(&path, Replace::Yes).unwrap();
         output.file().write_all(b"new").unwrap();
         output.commit().unwrap();
         assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"new".to_vec(), 1));
@@ -140,20 +162,39 @@ mod tests {
     fn what_cannot_be_put_in_place_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
-        let mut output = Output::create(&path).unwrap();
+        let mut output = Output::create(&path, Replace::Yes).unwrap();
         output.file().write_all(b"new").unwrap();
         fs::create_dir(&path).unwrap();
         assert!(output.commit().is_err());
         assert_eq!(count(dir.path()), 1, "the folder alone");
-        assert!(Output::create(&path).is_err());
+        assert!(Output::create(&path, Replace::Yes).is_err());
+    }
+
+    #[test]
+    fn what_is_there_is_kept_where_that_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let mut output = Output::create(&path, Replace::No).unwrap();
+        output.file().write_all(b"new").unwrap();
+        // It comes while the output is being written.
+        fs::write(&path, "old").unwrap();
+        assert_eq!(output.commit().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let there = Output::create(&path, Replace::No).err().unwrap();
+        assert_eq!(there.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 1));
+        fs::remove_file(&path).unwrap();
+        let mut output = Output::create(&path, Replace::No).unwrap();
+        output.file().write_all(b"new").unwrap();
+        output.commit().unwrap();
+        assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"new".to_vec(), 1));
     }
 
     #[test]
     fn devices_are_written_to() {
-        let mut output = Output::create(Path::new("/dev/null")).unwrap();
+        let mut output = Output::create(Path::new("/dev/null"), Replace::Yes).unwrap();
         output.file().write_all(b"new").unwrap();
         output.commit().unwrap();
-        let mut output = Output::create(Path::new("/dev/full")).unwrap();
+        let mut output = Output::create(Path::new("/dev/full"), Replace::Yes).unwrap();
         output.file().write_all(b"new").unwrap();
         assert_eq!(output.commit().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }

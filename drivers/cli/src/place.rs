@@ -10,7 +10,6 @@
 //! numbers, which mean nothing across containers, nor ages have to be judged.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -23,7 +22,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::{
     AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, open, openat,
     renameat, statat, unlinkat,
-    AtFlags, FileType, Mode, OFlags, fstat, linkat, mkdirat, open, openat, renameat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -156,65 +154,6 @@ fn write_renamed(folder: Arc<OwnedFd>, name: &[u8], bytes: &[u8]) -> io::Result<
 /// A new file under a name of its own, locked.
 pub(crate) fn temporary(folder: &Arc<OwnedFd>) -> io::Result<(File, Unfinished)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-/// Whether a file that is there may be replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Replace {
-    /// It may.
-    Yes,
-    /// It may not: [`io::ErrorKind::AlreadyExists`].
-    No,
-}
-
-/// Puts what `write` writes at a path of the user's own, by a temporary file beside it that is
-/// renamed. A link is followed. After an error nothing is left, and what was there is as it was.
-pub(crate) fn put_streamed<T>(
-    path: &Path,
-    replace: Replace,
-    write: impl FnOnce(&mut File) -> io::Result<T>,
-) -> io::Result<T> {
-    let target = match fs::metadata(path) {
-        Ok(_) if replace == Replace::No => return Err(io::ErrorKind::AlreadyExists.into()),
-        Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-        Ok(found) if found.is_file() => fs::canonicalize(path)?,
-        Ok(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => end_of_links(path)?,
-        Err(error) => return Err(error),
-    };
-    let (folder, name) = folder_of(&target)?;
-    let (mut file, unfinished) = temporary(&folder)?;
-    let done = write(&mut file).and_then(|value| {
-        let temporary = &*unfinished.name;
-        match replace {
-            Replace::Yes => renameat(&*folder, temporary, &*folder, name.as_bytes())?,
-            // One that came meanwhile is not replaced either.
-            Replace::No => {
-                linkat(&*folder, temporary, &*folder, name.as_bytes(), AtFlags::empty())?;
-                unlinkat(&*folder, temporary, AtFlags::empty())?;
-            }
-        }
-        Ok(value)
-    });
-    match done {
-        Ok(_) => interrupt::end(&unfinished),
-        Err(_) => interrupt::abandon(&unfinished),
-    }
-    done
-}
-
-/// The folder of a path, open, and the name in it.
-fn folder_of(target: &Path) -> io::Result<(Arc<OwnedFd>, &OsStr)> {
-    let Some(name) = target.file_name() else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let parent = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    Ok((Arc::new(open(parent, FOLDER, Mode::empty())?), name))
-}
-
-fn temporary(folder: &Arc<OwnedFd>) -> io::Result<(File, Unfinished)> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
     // Read too: what is written in a stream is checked before it is put in place.
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut last = Errno::EXIST;
@@ -331,8 +270,6 @@ pub(crate) fn place_of(path: &Path) -> io::Result<Place> {
     };
     let folder = Arc::new(open(parent, FOLDER, Mode::empty())?);
     Ok(Place::Beside { folder, name: name.as_bytes().to_vec(), mode })
-    let (folder, name) = folder_of(&target)?;
-    write_renamed(folder, name.as_bytes(), bytes)
 }
 
 /// Where a path leads whose last link points to nothing yet.

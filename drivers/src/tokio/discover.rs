@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use super::Model;
-use super::file::run;
+use super::off::run;
 use crate::discover::{Found, Job, Opened, Options, walk};
 use crate::error::{Error, ErrorKind};
 use crate::model::{self, Gathering, shard_name};

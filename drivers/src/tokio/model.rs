@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rocload_core::gguf::{Interest, Item, Key, Reader, Summary, Want, sniff};
 
-use super::file::run;
+use super::off::run;
 use super::{FileAt, read_at};
 use crate::drive::Window;
 use crate::error::{Error, ErrorKind};

@@ -153,6 +153,21 @@ impl<R: ReadAt> OffReactor<R> {
     }
 }
 
+impl<R: ReadAt + Send + Sync + 'static> OffReactor<R> {
+    /// Whether the source is known to differ from what it was when it was opened.
+    pub async fn changed(&self) -> bool {
+        let source = Arc::clone(&self.source);
+        self.slots.run(move || source.changed()).await.unwrap_or(true)
+    }
+}
+
+/// Runs what may block on a thread for it.
+pub(super) async fn run<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    spawn_blocking(work).await.map_err(ended)?
+}
+
 impl<R: ReadAt + Send + Sync + 'static> AsyncReadAt for OffReactor<R> {
     async fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let (source, len) = (Arc::clone(&self.source), buf.len().min(MOST));

@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::input::{self, Input};
 use super::value::type_of;
 use crate::failure::{Failure, Status, printable_path};
-use crate::place::{self, Replace};
+use crate::output::{Output, Replace};
 use crate::text;
 use crate::ui::{STRONG, Ui};
 
@@ -139,9 +139,11 @@ impl Set {
         }
         let plan = plan(&input, &mut changes)?;
         let replace = if self.force { Replace::Yes } else { Replace::No };
-        let written = place::put_streamed(&self.output, replace, |file| {
-            plan.write(&input, file)?;
-            whole(file, &input, &plan)
+        let written = Output::create(&self.output, replace).and_then(|mut output| {
+            plan.write(&input, output.file())?;
+            let size = whole(output.file(), &input, &plan)?;
+            output.commit()?;
+            Ok(size)
         });
         let size = written.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{Threads, name, scheme_name};
 use crate::failure::{Failure, Status, printable_path};
 use crate::input::is_stdin;
-use crate::output::{Output, file_id};
+use crate::output::{Output, Replace, file_id};
 use crate::progress::Progress;
 use crate::text;
 use crate::ui::{STRONG, Ui};
@@ -184,7 +184,7 @@ impl Store {
         options.checksums = self.checksums;
 
         let io = |error: io::Error| Failure::io("writing", &error).at(&self.output);
-        let mut output = Output::create(&self.output).map_err(io)?;
+        let mut output = Output::create(&self.output, Replace::Yes).map_err(io)?;
         let progress = Progress::new(ui, "packing", bytes);
         let packed = plan.pack.write(output.file(), &options, &|size| progress.add(size));
         progress.clear();
@@ -237,11 +237,7 @@ impl Report<'_> {
                 } else {
                     format!("{} compressed ", text::number(compressed))
                 };
-                format!(
-                    "; {all}by {}{version} at level {}",
-                    encoder.name(),
-                    encoder.level()
-                )
+                format!("; {all}by {}{version} at level {}", encoder.name(), encoder.level())
             }
             None => String::new(),
         };
