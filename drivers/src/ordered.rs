@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// Jobs that may be ahead of the one whose result is used next, for each thread.
-const AHEAD: usize = 8;
+const AHEAD: usize = 32;
 
 struct State<T> {
     /// The job to be taken next, and the one whose result is used next.
@@ -24,7 +24,7 @@ struct State<T> {
 
 struct Line<'w, T> {
     state: Mutex<State<T>>,
-    /// A result was stored, or all is over.
+    /// Results are there, or all is over.
     ready: Condvar,
     /// A result was used, or all is over.
     room: Condvar,
@@ -55,13 +55,22 @@ impl<T> Line<'_, T> {
                 state.weight = state.weight.saturating_add(weight);
                 return Some(job);
             }
+            self.ready.notify_one();
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
+    /// Stores a result. The thread that uses them is not woken for each: for many at once, when
+    /// somebody waits for room, and for each of the last ones.
     fn store(&self, job: usize, result: T) {
-        self.lock().done.insert(job, result);
-        self.ready.notify_one();
+        let mut state = self.lock();
+        state.done.insert(job, result);
+        let last = state.next >= self.weights.len();
+        let many = state.done.len() * 2 >= self.ahead;
+        drop(state);
+        if last || many {
+            self.ready.notify_one();
+        }
     }
 
     /// The result to be used next; `None` once there are no more.
@@ -84,6 +93,7 @@ impl<T> Line<'_, T> {
         state.used = job + 1;
         state.weight = state.weight.saturating_sub(self.weights[job]);
         drop(state);
+        // Costs nothing where nobody waits.
         self.room.notify_all();
     }
 

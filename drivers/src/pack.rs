@@ -12,7 +12,7 @@
 //! let mut pack = Pack::new(b"small", b"gfx90a");
 //! pack.items.push(Item::new(b"lib/libsmall.so#0", b"gfx90a", Content::Bytes(b"a code objec")));
 //! let mut archive = Vec::new(); // or a std::fs::File
-//! let packed = pack.write(&mut archive, &PackOptions::default(), &|_| ())?;
+//! let packed = pack.write(&mut archive, &PackOptions::default(), &|_, _| ())?;
 //! assert_eq!((packed.kernels, &archive[..]), (1, rocload::kpack::EXAMPLE));
 //! # let archive = Archive::from_source(archive, &Options::default())?;
 //! # assert_eq!(archive.kernel("lib/libsmall.so#0", "gfx90a")?, b"a code objec");
@@ -214,8 +214,8 @@ impl<'a> Pack<'a> {
         Pack { group, family, arches: Vec::new(), items: Vec::new() }
     }
 
-    /// Makes the archive. `progress` is told the size of each kernel, in bytes, once it is
-    /// written.
+    /// Makes the archive. `progress` is told how much is done and of how much, in bytes of
+    /// kernels: first of all, and after each kernel.
     ///
     /// After an error the output holds no archive, and no more than a part of one.
     ///
@@ -227,7 +227,7 @@ impl<'a> Pack<'a> {
         &self,
         output: &mut W,
         options: &PackOptions<'_>,
-        progress: &dyn Fn(u64),
+        progress: &dyn Fn(u64, u64),
     ) -> Result<Packed, Error> {
         let format = |error| Error::new(ErrorKind::Format(error), WRITING);
         let mut writer = Writer::new(self.group, self.family, &options.write).map_err(format)?;
@@ -252,6 +252,9 @@ impl<'a> Pack<'a> {
             sizes: Vec::with_capacity(self.items.len()),
             packed: Packed::default(),
         };
+        let total = sizes.iter().copied().fold(0, u64::saturating_add);
+        let mut done = 0u64;
+        progress(done, total);
         run.output.put(&run.writer.header()).map_err(io_error)?;
         let flow = ordered(
             &sizes,
@@ -259,15 +262,13 @@ impl<'a> Pack<'a> {
             options.in_flight,
             Means::default,
             |means, at| means.make(&self.items[at], options),
-            |at, made| {
-                let done = made.and_then(|made| run.store(&self.items[at], made));
-                match done {
-                    Ok(size) => {
-                        progress(size);
-                        ControlFlow::Continue(())
-                    }
-                    Err(error) => ControlFlow::Break(error),
+            |at, made| match made.and_then(|made| run.store(&self.items[at], made)) {
+                Ok(()) => {
+                    done = done.saturating_add(sizes[at]);
+                    progress(done, total);
+                    ControlFlow::Continue(())
                 }
+                Err(error) => ControlFlow::Break(error),
             },
         );
         match flow {
@@ -467,8 +468,7 @@ struct Run<'w, W: ?Sized> {
 }
 
 impl<W: WriteAt + ?Sized> Run<'_, W> {
-    /// Stores an item; returns its size in bytes.
-    fn store(&mut self, item: &Item<'_>, made: Made<'_>) -> Result<u64, Error> {
+    fn store(&mut self, item: &Item<'_>, made: Made<'_>) -> Result<(), Error> {
         let format = |error| failed(item, ErrorKind::Format(error), WRITING);
         let mut kernel = Kernel::new(item.binary, item.arch, 0);
         (kernel.kind, kernel.metadata, kernel.sha256) = (item.kind, item.metadata, item.sha256);
@@ -496,7 +496,7 @@ impl<W: WriteAt + ?Sized> Run<'_, W> {
         self.sizes.push(kernel.size);
         self.packed.kernels += 1;
         self.packed.size = self.packed.size.saturating_add(kernel.size);
-        Ok(kernel.size)
+        Ok(())
     }
 
     fn finish(mut self) -> Result<Packed, Error> {

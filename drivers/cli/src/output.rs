@@ -1,7 +1,7 @@
 //! The one file that a command makes, whole or not at all, and on the disk once it is told of.
 //!
-//! A regular file is written beside its final name, forced to the disk and renamed, and the
-//! folder is forced to the disk as well. Standard output, a pipe or a device takes the bytes in
+//! A regular file is written beside its final name, forced to the disk (from early on, so that
+//! little is left to wait for) and renamed, and the folder is forced to the disk as well. Standard output, a pipe or a device takes the bytes in
 //! the end, out of a file without a name.
 
 use std::fs::{self, File, Permissions};
@@ -10,8 +10,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
 
 use rustix::fs::{AtFlags, fsync, linkat, renameat, unlinkat};
+use rocload::pack::WriteAt;
+use rustix::fs::{fsync, renameat};
 use rustix::io::Errno;
 
 use crate::interrupt::{self, Unfinished};
@@ -30,6 +34,30 @@ pub(crate) enum Replace {
 pub(crate) struct Output {
     file: File,
     ends: End,
+}
+
+/// Asks for what was written to be forced to the disk, again and again.
+struct Eager<'f> {
+    file: &'f mut File,
+    /// Bytes since it was asked for.
+    since: usize,
+    more: SyncSender<()>,
+}
+
+/// Bytes that are worth it.
+const STEP: usize = 4 << 20;
+
+impl WriteAt for Eager<'_> {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        WriteAt::write_all_at(self.file, bytes, offset)?;
+        self.since += bytes.len();
+        if self.since >= STEP {
+            self.since = 0;
+            // One that is under way will do.
+            let _ = self.more.try_send(());
+        }
+        Ok(())
+    }
 }
 
 enum End {
@@ -72,9 +100,24 @@ impl Output {
         Ok(Output { file: tempfile::tempfile()?, ends: End::Copy(target) })
     }
 
-    /// What to write to.
-    pub(crate) fn file(&mut self) -> &mut File {
-        &mut self.file
+    /// Has `fill` write the file.
+    pub(crate) fn fill<T>(&mut self, fill: impl FnOnce(&mut dyn WriteAt) -> T) -> io::Result<T> {
+        if !matches!(self.ends, End::Rename { .. }) {
+            return Ok(fill(&mut self.file));
+        }
+        let flushed = self.file.try_clone()?;
+        thread::scope(|scope| {
+            let (more, wanted) = sync_channel(1);
+            // An error is told once, to whoever asks first: it must not be lost.
+            let flusher = scope.spawn(move || wanted.iter().try_for_each(|()| flushed.sync_data()));
+            let mut eager = Eager { file: &mut self.file, since: 0, more };
+            let filled = fill(&mut eager);
+            drop(eager);
+            match flusher.join() {
+                Ok(done) => done.map(|()| filled),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
     }
 
     /// The file is complete: puts it in place.
@@ -132,9 +175,11 @@ pub(crate) fn file_id(meta: &fs::Metadata) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
+
+    fn write(output: &mut Output, bytes: &[u8]) {
+        output.fill(|file| file.write_all_at(bytes, 0)).unwrap().unwrap();
+    }
 
     fn count(dir: &Path) -> usize {
         fs::read_dir(dir).unwrap().count()
@@ -153,6 +198,13 @@ mod tests {
         assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 1));
         let mut output = Output::create(&path, Replace::Yes).unwrap();
         output.file().write_all(b"new").unwrap();
+        let mut output = Output::create(&path).unwrap();
+        write(&mut output, b"new");
+        assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 2));
+        drop(output);
+        assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 1));
+        let mut output = Output::create(&path).unwrap();
+        write(&mut output, b"new");
         output.commit().unwrap();
         assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"new".to_vec(), 1));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
@@ -164,6 +216,8 @@ mod tests {
         let path = dir.path().join("out");
         let mut output = Output::create(&path, Replace::Yes).unwrap();
         output.file().write_all(b"new").unwrap();
+        let mut output = Output::create(&path).unwrap();
+        write(&mut output, b"new");
         fs::create_dir(&path).unwrap();
         assert!(output.commit().is_err());
         assert_eq!(count(dir.path()), 1, "the folder alone");
@@ -190,12 +244,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_long_is_forced_to_the_disk_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let mut output = Output::create(&path).unwrap();
+        let piece = vec![7; STEP / 3 + 1];
+        let wrote = output.fill(|file| {
+            (0..10).try_for_each(|n| file.write_all_at(&piece, n * piece.len() as u64))
+        });
+        wrote.unwrap().unwrap();
+        output.commit().unwrap();
+        assert!(fs::read(&path).unwrap() == vec![7; 10 * piece.len()]);
+    }
+
+    #[test]
     fn devices_are_written_to() {
         let mut output = Output::create(Path::new("/dev/null"), Replace::Yes).unwrap();
         output.file().write_all(b"new").unwrap();
         output.commit().unwrap();
         let mut output = Output::create(Path::new("/dev/full"), Replace::Yes).unwrap();
         output.file().write_all(b"new").unwrap();
+        let mut output = Output::create(Path::new("/dev/null")).unwrap();
+        write(&mut output, b"new");
+        output.commit().unwrap();
+        let mut output = Output::create(Path::new("/dev/full")).unwrap();
+        write(&mut output, b"new");
         assert_eq!(output.commit().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

@@ -27,6 +27,12 @@ impl Progress {
         self.0.inc(bytes);
     }
 
+    /// So many bytes of so many are done.
+    pub(crate) fn at(&self, done: u64, total: u64) {
+        self.0.set_length(total);
+        self.0.set_position(done);
+    }
+
     /// Removes the bar, so that lines can follow.
     pub(crate) fn clear(self) {
         self.0.finish_and_clear();

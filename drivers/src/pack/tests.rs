@@ -52,7 +52,7 @@ fn pack(names: &[(String, Vec<u8>)]) -> Pack<'_> {
 
 fn written(pack: &Pack<'_>, options: &PackOptions<'_>) -> (Vec<u8>, Packed) {
     let mut bytes = Vec::new();
-    let packed = pack.write(&mut bytes, options, &|_| ()).unwrap();
+    let packed = pack.write(&mut bytes, options, &|_, _| ()).unwrap();
     (bytes, packed)
 }
 
@@ -123,7 +123,7 @@ fn an_item_like_another_is_stored_once() {
         assert_eq!(archive.kernel("c", "gfx1").unwrap(), b"one");
     }
     pack.items.push(Item::new(b"d", b"gfx1", Content::Same(3)));
-    let error = pack.write(&mut Vec::new(), &options(Scheme::None, 1), &|_| ()).unwrap_err();
+    let error = pack.write(&mut Vec::new(), &options(Scheme::None, 1), &|_, _| ()).unwrap_err();
     assert!(error.to_string().starts_with("d for gfx1: ordinal"), "{error}");
 }
 
@@ -132,10 +132,11 @@ fn a_stream_takes_what_is_known_beforehand() {
     let names = names(50);
     let pack = pack(&names);
     let mut stream = Stream::new(Vec::new());
-    pack.write(&mut stream, &options(Scheme::None, 2), &|_| ()).unwrap();
+    pack.write(&mut stream, &options(Scheme::None, 2), &|_, _| ()).unwrap();
     assert!(stream.into_inner() == written(&pack, &options(Scheme::None, 2)).0);
     let mut stream = Stream::new(Vec::new());
-    let error = pack.write(&mut stream, &options(Scheme::ZstdPerKernel, 2), &|_| ()).unwrap_err();
+    let error =
+        pack.write(&mut stream, &options(Scheme::ZstdPerKernel, 2), &|_, _| ()).unwrap_err();
     assert!(error.to_string().contains("needs a seekable output"), "{error}");
     assert!(stream.into_inner().is_empty());
 }
@@ -166,15 +167,15 @@ fn files_and_checksums() {
     decoding.write.scheme = Scheme::None;
     written(&copy, &decoding);
     copy.items[0].sha256 = Some([0; 32]);
-    let error = copy.write(&mut Vec::new(), &decoding, &|_| ()).unwrap_err();
+    let error = copy.write(&mut Vec::new(), &decoding, &|_, _| ()).unwrap_err();
     assert!(error.to_string().contains("another sha256"), "{error}");
 
     let missing = dir.path().join("missing");
     pack.items.push(Item::new(b"b", b"gfx1", Content::File(&missing)));
-    let error = pack.write(&mut Vec::new(), &options, &|_| ()).unwrap_err();
+    let error = pack.write(&mut Vec::new(), &options, &|_, _| ()).unwrap_err();
     assert!(error.path() == Some(&missing) && error.binary().as_deref() == Some("b"), "{error}");
     pack.items[1].content = Content::File(dir.path());
-    let error = pack.write(&mut Vec::new(), &options, &|_| ()).unwrap_err();
+    let error = pack.write(&mut Vec::new(), &options, &|_, _| ()).unwrap_err();
     assert!(error.to_string().contains("is a directory"), "{error}");
 }
 
@@ -193,10 +194,10 @@ fn an_output_that_fails_ends_it() {
     let pack = pack(&names);
     let (bytes, _) = written(&pack, &options(Scheme::None, 2));
     for most in [0, 64, bytes.len() as u64 - 1] {
-        let error = pack.write(&mut Full(most), &options(Scheme::None, 2), &|_| ()).unwrap_err();
+        let error = pack.write(&mut Full(most), &options(Scheme::None, 2), &|_, _| ()).unwrap_err();
         assert!(
             matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::StorageFull)
         );
     }
-    pack.write(&mut Full(bytes.len() as u64), &options(Scheme::None, 2), &|_| ()).unwrap();
+    pack.write(&mut Full(bytes.len() as u64), &options(Scheme::None, 2), &|_, _| ()).unwrap();
 }

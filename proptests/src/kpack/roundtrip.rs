@@ -1,5 +1,6 @@
 //! What the writer writes, the reader reads: any set of kernels, in any way of writing.
 
+use core::cell::RefCell;
 use std::collections::BTreeMap;
 
 use rocload_core::kpack::{
@@ -8,6 +9,7 @@ use rocload_core::kpack::{
 use rocload_core::msgpack::Reader;
 use rocload_core::zstd::{Decompress, FrameSpan};
 use rocload_core::{ErrorKind, Limits};
+use zstd::bulk::Compressor;
 
 use super::Name;
 use crate::{Broken, Verdict, frames, require, same};
@@ -73,9 +75,7 @@ type Key = (Name, Name);
 /// # Errors
 /// [`Broken`].
 pub fn survives(writing: &Writing, decoder: &mut dyn Decompress) -> Result<Vec<u8>, Broken> {
-    let frames: Vec<Vec<u8>> =
-        writing.kernels.iter().map(|kernel| stored(writing, &kernel.content)).collect();
-    let (archive, expected) = write(writing, &frames)?;
+    let (archive, expected) = write(writing, &stored(writing))?;
     let limits = writing.options.limits;
     let toc = OwnedToc::read(&archive, &limits, Strictness::Strict)
         .map_err(|error| broken("what was written can be read", &error))?;
@@ -86,10 +86,7 @@ pub fn survives(writing: &Writing, decoder: &mut dyn Decompress) -> Result<Vec<u
     same("the family is kept", &toc.toc().gfx_arch_family(), &group)?;
     same("architectures are in order", &toc.arches(), &arches(writing))?;
     let spans = match toc.toc().zstd_blob() {
-        Some((offset, size)) => {
-            frames::walked(&archive, offset, size, &limits, Some(1))?;
-            frames::spans(&archive, offset, size, &limits)
-        }
+        Some((offset, size)) => frames::spans(&archive, offset, size, &limits),
         None => Vec::new(),
     };
     for ((binary, arch), wanted) in &expected {
@@ -107,16 +104,22 @@ fn broken(law: &'static str, found: &impl core::fmt::Debug) -> Broken {
     Broken { law, found: format!("{found:?}") }
 }
 
-/// A kernel as the scheme stores it.
-fn stored(writing: &Writing, content: &[u8]) -> Vec<u8> {
-    match writing.options.scheme {
-        Scheme::None => content.to_vec(),
-        _ => {
-            let mut compressor = zstd::bulk::Compressor::new(1).expect("level 1 exists");
+/// The kernels as the scheme stores them.
+fn stored(writing: &Writing) -> Vec<Vec<u8>> {
+    thread_local! {
+        static COMPRESSOR: RefCell<Compressor<'static>> = RefCell::new({
+            let mut compressor = Compressor::new(1).expect("level 1 exists");
             compressor.include_checksum(true).expect("a known parameter");
-            compressor.compress(content).expect("the buffer fits")
-        }
+            compressor
+        });
     }
+    let contents = writing.kernels.iter().map(|kernel| &kernel.content);
+    if writing.options.scheme == Scheme::None {
+        return contents.cloned().collect();
+    }
+    COMPRESSOR.with_borrow_mut(|compressor| {
+        contents.map(|content| compressor.compress(content).expect("the buffer fits")).collect()
+    })
 }
 
 /// The key as it is written.

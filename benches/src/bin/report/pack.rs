@@ -95,7 +95,7 @@ impl Files {
             options.threads = NonZeroUsize::new(threads).expect("a thread");
             options.encoder = Some(&encoder);
             let mut output = File::create(self.at("ours.kpack")).expect("a file");
-            let packed = pack.write(&mut output, &options, &|_| ()).expect("an archive");
+            let packed = pack.write(&mut output, &options, &|_, _| ()).expect("an archive");
             assert_eq!(packed.size, self.bytes);
         })
     }

@@ -83,7 +83,7 @@ impl Pack {
         if let Some(failure) = self.filter.verdict(kernels.len() as u64, &arches) {
             return Err(failure);
         }
-        let bytes = self.judge(&kernels)?;
+        self.judge(&kernels)?;
 
         let group = self.group();
         let family = self.family(&kernels);
@@ -94,7 +94,7 @@ impl Pack {
         }
         let scheme = self.store.scheme().unwrap_or(self.default_scheme());
         let plan = Plan { scheme, index: self.store.index(), pack };
-        self.store.write(ui, &plan, bytes, Nothing {})
+        self.store.write(ui, &plan, Nothing {})
     }
 
     /// Compressed, unless an alignment is asked for, which only the other scheme has.
@@ -115,28 +115,24 @@ impl Pack {
         manifest(path)
     }
 
-    /// No kernel is given twice, all files are there, and the output is none of them. Returns
-    /// their bytes.
-    fn judge(&self, kernels: &[Planned]) -> Result<u64, Failure> {
+    /// No kernel is given twice, and the output is none of the files.
+    fn judge(&self, kernels: &[Planned]) -> Result<(), Failure> {
         let mut seen: HashMap<(&[u8], &[u8]), &Path> = HashMap::new();
         let output = self.store.output_id();
-        let mut bytes = 0u64;
         for Planned { binary, arch, file } in kernels {
-            let about = || format!("{} for {}", printable(binary), printable(arch));
             if let Some(other) = seen.insert((binary, arch), file) {
+                let (binary, arch) = (printable(binary), printable(arch));
                 let (other, file) = (printable_path(other), printable_path(file));
-                let text = format!("{} is given twice: {other} and {file}", about());
+                let text = format!("{binary} for {arch} is given twice: {other} and {file}");
                 return Err(Failure::new(Status::Failed, "conflict", text));
             }
-            let meta = fs::metadata(file).map_err(|error| {
-                Failure::io(&format!("{}: reading the kernel", about()), &error).at(file)
-            })?;
-            if output == Some(file_id(&meta)) {
+            if output.is_some()
+                && fs::metadata(file).is_ok_and(|meta| output == Some(file_id(&meta)))
+            {
                 return Err(Store::output_is_input(file));
             }
-            bytes = bytes.saturating_add(meta.len());
         }
-        Ok(bytes)
+        Ok(())
     }
 
     /// The name that was given, or the output's without what follows the component's name.

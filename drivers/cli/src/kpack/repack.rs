@@ -86,10 +86,6 @@ impl Repack {
         let mut pack = Packing::new(&group, &family);
         pack.arches = self.arches(&archives, &merged.kernels);
         pack.items = items(&archives, &merged.kernels);
-        let size = |source: &Source| {
-            archives[source.archive].entry_at(source.id).map_or(0, |entry| entry.size)
-        };
-        let bytes = merged.kernels.iter().map(size).fold(0, u64::saturating_add);
         let default = if self.store.aligns() { Scheme::None } else { first.toc().toc().scheme() };
         let plan = Plan {
             scheme: self.store.scheme().unwrap_or(default),
@@ -98,7 +94,7 @@ impl Repack {
         };
         let inputs = self.archives.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let json = RepackJson { inputs, repeated: merged.repeated };
-        self.store.write(ui, &plan, bytes, json).map_err(one)?;
+        self.store.write(ui, &plan, json).map_err(one)?;
         if ui.verbose && merged.repeated > 0 {
             ui.remark(&format!(
                 "{} in more than one archive, the same in all",

@@ -167,7 +167,6 @@ impl Store {
         &self,
         ui: &mut Ui,
         plan: &Plan<'_>,
-        bytes: u64,
         more: T,
     ) -> Result<(), Failure> {
         let level = self.level.unwrap_or(DEFAULT_LEVEL);
@@ -187,8 +186,12 @@ impl Store {
         let mut output = Output::create(&self.output, Replace::Yes).map_err(io)?;
         let progress = Progress::new(ui, "packing", bytes);
         let packed = plan.pack.write(output.file(), &options, &|size| progress.add(size));
+        let mut output = Output::create(&self.output).map_err(io)?;
+        let progress = Progress::new(ui, "packing", 0);
+        let told = |done, total| progress.at(done, total);
+        let packed = output.fill(|file| plan.pack.write(file, &options, &told));
         progress.clear();
-        let packed = packed.map_err(|error| {
+        let packed = packed.map_err(io)?.map_err(|error| {
             let path = error.path().unwrap_or(&self.output).to_path_buf();
             Failure::library(&error, &path)
         })?;
