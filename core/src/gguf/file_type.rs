@@ -1,6 +1,6 @@
 //! `general.file_type`: the quantization mix that a whole file is called by.
 //!
-//! The list is llama.cpp's own (`llama_ftype`), neither [`GgmlType`](super::GgmlType) nor the
+//! The list is llama.cpp's own (`llama_ftype`), neither [`GgmlType`] nor the
 //! older `ggml_ftype`. Bit 1024 says that the writer guessed.
 //!
 //! ```
