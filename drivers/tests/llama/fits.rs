@@ -195,7 +195,7 @@ fn logged(log: &str, what: &str) -> Vec<u64> {
 
 /// Rounded as `printf` does: halves to the even side.
 fn hundredths(bytes: u64) -> u64 {
-    let (whole, rest) = (bytes * 100 >> 20, bytes * 100 & ((1 << 20) - 1));
+    let (whole, rest) = ((bytes * 100) >> 20, (bytes * 100) & ((1 << 20) - 1));
     whole + u64::from(rest > 1 << 19 || (rest == 1 << 19 && whole % 2 == 1))
 }
 
