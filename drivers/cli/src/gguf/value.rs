@@ -14,6 +14,8 @@ const CHARACTERS: usize = 40;
 const ELEMENTS: usize = 6;
 /// Characters of an element.
 const ELEMENT: usize = 24;
+/// Bytes of a string that JSON has whole; it is in memory for that.
+const LONGEST: u64 = 8 << 20;
 
 /// A value in a line, shortened. Give it the items that follow its key.
 #[derive(Debug)]
@@ -147,6 +149,11 @@ impl JsonValue {
     pub(super) fn see(&mut self, out: &mut impl Write, item: &Item<'_>) {
         match item {
             Item::Value(value) => self.put(out, &scalar(*value)),
+            Item::Text(part) if part.of > LONGEST => {
+                if part.is_last() {
+                    self.put(out, &serde_json::json!({ "bytes": part.of }));
+                }
+            }
             Item::Text(part) => {
                 self.text.extend_from_slice(part.bytes);
                 if part.is_last() {

@@ -86,6 +86,14 @@ fn odd_values_in_json() {
         [json!("NaN"), json!(0.1), json!({"hex": "ff61"}), json!("a\u{1b}[31m\u{9b}")]
     );
     assert!(!ran.out.contains('\u{1b}') && !ran.out.contains('\u{9b}'), "escaped for a terminal");
+    let long = dir.path().join("long.gguf");
+    let mut raw = Raw::new(3, false);
+    raw.counts(0, 2);
+    raw.text_pair("long", &"x".repeat((8 << 20) + 1));
+    raw.text_pair("short", "s");
+    fs::write(&long, &raw.0).unwrap();
+    let keys = &gguf("show --json", [&long]).fine().json()["keys"];
+    assert_eq!([&keys[0]["value"], &keys[1]["value"]], [&json!({"bytes": 8_388_609}), &json!("s")]);
     let card = gguf("show --all", [&path]);
     assert!(!card.out.contains('\u{1b}') && card.out.contains("\\xffa"), "{card:?}");
     assert!(card.err.contains("warning: text: a string is not utf-8"), "{card:?}");
