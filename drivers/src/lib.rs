@@ -14,7 +14,7 @@
 //! # Ok::<(), rocload::Error>(())
 //! ```
 //!
-//! [`Model`] opens a model file (GGUF) and tells what it is and whether it is whole; [`discover`]
+//! [`Model`] opens a model file (GGUF) and tells what it is and whether it is whole; [`discover()`]
 //! finds those of a folder.
 //!
 //! | feature | what |
