@@ -55,11 +55,6 @@ fn stricter(given: &Given) -> Option<&'static str> {
         ErrorKind::Http(Fault::Coding) => Some("codings other than chunked alone, or in 1.0"),
         ErrorKind::Http(Fault::ContentLength) => Some("a length that is not digits alone"),
         ErrorKind::Http(Fault::ContentLengths) => Some("lengths that differ beside no body"),
-        ErrorKind::Http(Fault::ChunkSize) => Some("sizes of more than 16 digits"),
-        ErrorKind::Http(Fault::LineEnd) => Some("line ends in a chunked body that are not CRLF"),
-        ErrorKind::Http(Fault::Upgrade) => Some("an upgrade that was not asked for"),
-        ErrorKind::Http(Fault::NotHttp) => Some("empty lines before the head"),
-        ErrorKind::Http(Fault::HeaderName) => Some("folded headers"),
         _ => None,
     }
 }

@@ -20,6 +20,14 @@ pub use gguf::{gguf_reader, gguf_tensors};
 pub use gguf_split::gguf_split;
 pub use llama::{json_scan, llama_chunk};
 pub use roundtrip::kpack_roundtrip;
+mod http;
+mod llama;
+mod sse;
+mod zstd;
+
+pub use http::http_response;
+pub use llama::{json_scan, llama_chunk};
+pub use sse::sse;
 pub use zstd::{zstd_frame, zstd_stream};
 
 /// Caps that keep one input fast and small; all else as on a desktop.

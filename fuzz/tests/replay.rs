@@ -69,6 +69,13 @@ fn gguf_reader() {
 #[test]
 fn gguf_tensors() {
     replay("gguf_tensors", rocload_fuzz::gguf_tensors);
+fn sse() {
+    replay("sse", rocload_fuzz::sse);
+}
+
+#[test]
+fn http_response() {
+    replay("http_response", rocload_fuzz::http_response);
 }
 
 #[test]

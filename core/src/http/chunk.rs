@@ -11,6 +11,7 @@
 //! ```
 
 use super::Fault;
+use super::request::is_token;
 
 /// Digits of a size; 16 are as many as 64 bits take.
 const SIZE_DIGITS: u8 = 16;
@@ -32,12 +33,20 @@ pub(super) enum Place {
     DataCr,
     /// Behind the CR that follows the data.
     DataEnd,
-    /// In a trailer line; `blank` while nothing of it has come.
-    Trailer { blank: bool },
+    /// In a trailer line: at its start, in its name, or behind the colon.
+    Trailer(Trailer),
     /// Behind the CR that ends a trailer line.
     TrailerEnd { blank: bool },
     /// The body is over.
     Done,
+}
+
+/// Where in a trailer line the next byte stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trailer {
+    Start,
+    Name,
+    Value,
 }
 
 /// The state of a chunked body.
@@ -79,16 +88,27 @@ impl Chunked {
             (Place::Extension, _) => self.counted(Place::Extension)?,
             (Place::SizeEnd, b'\n') => {
                 self.line = 0;
-                if self.left == 0 { Place::Trailer { blank: true } } else { Place::Data }
+                if self.left == 0 { Place::Trailer(Trailer::Start) } else { Place::Data }
             }
             (Place::DataCr, b'\r') => Place::DataEnd,
             (Place::DataEnd, b'\n') => Place::Size { digits: 0 },
-            (Place::Trailer { blank }, b'\r') => Place::TrailerEnd { blank },
-            (Place::Trailer { .. }, b'\n') => return Err(Fault::LineEnd),
-            (Place::Trailer { .. }, _) => self.counted(Place::Trailer { blank: false })?,
+            (Place::Trailer(Trailer::Start), b'\r') => Place::TrailerEnd { blank: true },
+            (Place::Trailer(Trailer::Value), b'\r') => Place::TrailerEnd { blank: false },
+            (Place::Trailer(Trailer::Start | Trailer::Value), b'\n') => return Err(Fault::LineEnd),
+            (Place::Trailer(Trailer::Name), b':') => {
+                self.counted(Place::Trailer(Trailer::Value))?
+            }
+            (Place::Trailer(Trailer::Start | Trailer::Name), _) if is_token(byte) => {
+                self.counted(Place::Trailer(Trailer::Name))?
+            }
+            (Place::Trailer(Trailer::Start | Trailer::Name), _) => return Err(Fault::HeaderName),
+            (Place::Trailer(Trailer::Value), 0..=8 | 11..=31 | 127) => {
+                return Err(Fault::HeaderValue);
+            }
+            (Place::Trailer(Trailer::Value), _) => self.counted(Place::Trailer(Trailer::Value))?,
             (Place::TrailerEnd { blank: true }, b'\n') => Place::Done,
             (Place::TrailerEnd { blank: false }, b'\n') => {
-                self.counted(Place::Trailer { blank: true })?
+                self.counted(Place::Trailer(Trailer::Start))?
             }
             (place @ (Place::Data | Place::Done), _) => place,
             (Place::SizeEnd | Place::DataCr | Place::DataEnd | Place::TrailerEnd { .. }, _) => {
