@@ -2,10 +2,12 @@
 //! feature needed. Run by `cargo test -p rocload-core --no-default-features`.
 
 use rocload_core::gguf;
+use rocload_core::http::{Item as Part, Method, Request, Response};
 use rocload_core::kpack::{
     BinaryRow, Blob, EXAMPLE, EntryRow, Header, LentRows, Open, Opened, Slot, Strictness, Toc, load,
 };
 use rocload_core::msgpack::Reader;
+use rocload_core::sse::{self, Parser};
 use rocload_core::zstd::{FrameIndex, FrameSpan};
 use rocload_core::{End, ErrorKind, Full, Limits, Machine, Need, visit};
 
@@ -37,6 +39,34 @@ fn a_header_is_read_a_toc_walked_and_an_entry_found_by_target() {
     let mut kernel = [0; 12];
     load::expand(&entry, offset, stored, None, &mut kernel).unwrap();
     assert_eq!(&kernel, b"a code objec");
+}
+
+#[test]
+fn a_response_and_its_events_are_read_in_memory_on_the_stack() {
+    let limits = Limits::embedded();
+    let mut request = [0u8; 128];
+    let written = Request::get("/v1/stream").write(&mut request).unwrap();
+    assert!(request[..written].starts_with(b"GET /v1/stream HTTP/1.1\r\n"));
+    let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\ndata: to\r\n7\r\nken\r\n\r\n\r\n0\r\n\r\n";
+    let mut response = Response::new(Method::Get, &limits, [0u8; 128]);
+    let mut parser = Parser::new(&limits, [0u8; 16]);
+    let mut text = [0u8; 16];
+    let mut len = 0;
+    // A serial line that gives 5 bytes at a time.
+    for chunk in wire.chunks(5) {
+        visit(&mut response, 0, chunk, |part| {
+            let Part::Body(body) = part else { return };
+            visit(&mut parser, 0, body, |item| {
+                let sse::Item::Event(event) = item else { panic!("{item:?}") };
+                len = event.data.len();
+                text[..len].copy_from_slice(event.data);
+            })
+            .unwrap();
+        })
+        .unwrap();
+    }
+    assert_eq!((&text[..len], response.need()), (&b"token"[..], Need::Done));
+    assert_eq!(parser.end(), Ok(End::Complete));
 }
 
 #[test]
