@@ -11,6 +11,7 @@
 //! | `alloc` (default) | owned tables of contents, growing storage |
 //! | `std` (default) | nothing more: searches pick the processor's vector instructions at run time |
 //! | `heapless` | `heapless::Vec` as storage |
+//! | `serde` | owned values of llama-server's answers (implies `alloc`) |
 //! | `ruzstd` | ruzstd as a second backend of [`zstd::Decompress`] (implies `alloc`) |
 //!
 //! # Tour
@@ -23,6 +24,7 @@
 //! - [`http`]: the client side of HTTP/1.1: requests out, responses in, deadlines.
 //! - [`sse`]: server-sent events.
 //! - [`gguf`]: model files: header reader, check of a whole file by it, summary, memory fit.
+//! - [`llama`]: llama-server's protocol: requests, streamed and whole answers, JSON.
 //! - [`bundle`]: telling what a stored code object is.
 #![no_std]
 #![forbid(unsafe_code)]
