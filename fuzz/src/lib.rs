@@ -12,21 +12,17 @@ use rocload_core::zstd::{Decompress, Ruzstd, Workspace};
 
 mod gguf;
 mod gguf_split;
+mod http;
 mod llama;
 mod roundtrip;
+mod sse;
 mod zstd;
 
 pub use gguf::{gguf_reader, gguf_tensors};
 pub use gguf_split::gguf_split;
-pub use llama::{json_scan, llama_chunk};
-pub use roundtrip::kpack_roundtrip;
-mod http;
-mod llama;
-mod sse;
-mod zstd;
-
 pub use http::http_response;
 pub use llama::{json_scan, llama_chunk};
+pub use roundtrip::kpack_roundtrip;
 pub use sse::sse;
 pub use zstd::{zstd_frame, zstd_stream};
 

@@ -69,6 +69,9 @@ fn gguf_reader() {
 #[test]
 fn gguf_tensors() {
     replay("gguf_tensors", rocload_fuzz::gguf_tensors);
+}
+
+#[test]
 fn sse() {
     replay("sse", rocload_fuzz::sse);
 }

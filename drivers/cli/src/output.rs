@@ -13,9 +13,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use rustix::fs::{AtFlags, fsync, linkat, renameat, unlinkat};
 use rocload::pack::WriteAt;
-use rustix::fs::{fsync, renameat};
+use rustix::fs::{AtFlags, fsync, linkat, renameat, unlinkat};
 use rustix::io::Errno;
 
 use crate::interrupt::{self, Unfinished};
@@ -100,7 +99,12 @@ impl Output {
         Ok(Output { file: tempfile::tempfile()?, ends: End::Copy(target) })
     }
 
-    /// Has `fill` write the file.
+    /// What to write to.
+    pub(crate) fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Has `fill` write the file, while what it has written is forced to the disk.
     pub(crate) fn fill<T>(&mut self, fill: impl FnOnce(&mut dyn WriteAt) -> T) -> io::Result<T> {
         if !matches!(self.ends, End::Rename { .. }) {
             return Ok(fill(&mut self.file));
@@ -175,6 +179,8 @@ pub(crate) fn file_id(meta: &fs::Metadata) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     fn write(output: &mut Output, bytes: &[u8]) {
@@ -198,12 +204,12 @@ mod tests {
         assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 1));
         let mut output = Output::create(&path, Replace::Yes).unwrap();
         output.file().write_all(b"new").unwrap();
-        let mut output = Output::create(&path).unwrap();
+        let mut output = Output::create(&path, Replace::Yes).unwrap();
         write(&mut output, b"new");
         assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 2));
         drop(output);
         assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 1));
-        let mut output = Output::create(&path).unwrap();
+        let mut output = Output::create(&path, Replace::Yes).unwrap();
         write(&mut output, b"new");
         output.commit().unwrap();
         assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"new".to_vec(), 1));
@@ -216,7 +222,7 @@ mod tests {
         let path = dir.path().join("out");
         let mut output = Output::create(&path, Replace::Yes).unwrap();
         output.file().write_all(b"new").unwrap();
-        let mut output = Output::create(&path).unwrap();
+        let mut output = Output::create(&path, Replace::Yes).unwrap();
         write(&mut output, b"new");
         fs::create_dir(&path).unwrap();
         assert!(output.commit().is_err());
@@ -247,7 +253,7 @@ mod tests {
     fn what_is_long_is_forced_to_the_disk_meanwhile() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
-        let mut output = Output::create(&path).unwrap();
+        let mut output = Output::create(&path, Replace::Yes).unwrap();
         let piece = vec![7; STEP / 3 + 1];
         let wrote = output.fill(|file| {
             (0..10).try_for_each(|n| file.write_all_at(&piece, n * piece.len() as u64))
@@ -264,10 +270,10 @@ mod tests {
         output.commit().unwrap();
         let mut output = Output::create(Path::new("/dev/full"), Replace::Yes).unwrap();
         output.file().write_all(b"new").unwrap();
-        let mut output = Output::create(Path::new("/dev/null")).unwrap();
+        let mut output = Output::create(Path::new("/dev/null"), Replace::Yes).unwrap();
         write(&mut output, b"new");
         output.commit().unwrap();
-        let mut output = Output::create(Path::new("/dev/full")).unwrap();
+        let mut output = Output::create(Path::new("/dev/full"), Replace::Yes).unwrap();
         write(&mut output, b"new");
         assert_eq!(output.commit().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }

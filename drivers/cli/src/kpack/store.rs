@@ -184,9 +184,6 @@ impl Store {
 
         let io = |error: io::Error| Failure::io("writing", &error).at(&self.output);
         let mut output = Output::create(&self.output, Replace::Yes).map_err(io)?;
-        let progress = Progress::new(ui, "packing", bytes);
-        let packed = plan.pack.write(output.file(), &options, &|size| progress.add(size));
-        let mut output = Output::create(&self.output).map_err(io)?;
         let progress = Progress::new(ui, "packing", 0);
         let told = |done, total| progress.at(done, total);
         let packed = output.fill(|file| plan.pack.write(file, &options, &told));

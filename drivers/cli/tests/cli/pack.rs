@@ -298,8 +298,7 @@ fn wrong_usage() {
     let missing = dir.path().join("missing");
     run(["pack", text(&missing), "-o", text(&out)]).failed(4, "missing: reading the manifest");
     let item = format!("a@gfx906={}", text(&missing));
-    run(["pack", &item, "-o", text(&out)])
-        .failed(4, "missing: reading the kernel: no such file");
+    run(["pack", &item, "-o", text(&out)]).failed(4, "missing: reading the kernel: no such file");
     let item = format!("a@gfx906={}", text(&tree.join("gfx906/a.hsaco")));
     run(["pack", text(&tree), &item, "-o", text(&out)]).failed(1, "a for gfx906 is given twice: ");
     run(["pack", &item, "-o", text(&tree.join("gfx906/a.hsaco"))])
