@@ -42,7 +42,7 @@ fn by_sse_core(stream: &[u8], random: &mut Random, most: u64) -> Given {
             }
         }
     }
-    given.id = decoder.last_event_id().map(|id| id.to_string()).unwrap_or_default();
+    given.id = decoder.last_event_id().map(ToString::to_string).unwrap_or_default();
     given
 }
 
