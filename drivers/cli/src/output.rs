@@ -14,7 +14,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use rocload::pack::WriteAt;
-use rustix::fs::{AtFlags, fsync, linkat, renameat, unlinkat};
+use rustix::fs::{AtFlags, fsync, linkat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::interrupt::{self, Unfinished};
@@ -133,10 +133,7 @@ impl Output {
                 match replace {
                     Replace::Yes => renameat(&**folder, temporary, &**folder, &**name)?,
                     // One that came meanwhile is not replaced either.
-                    Replace::No => {
-                        linkat(&**folder, temporary, &**folder, &**name, AtFlags::empty())?;
-                        unlinkat(&**folder, temporary, AtFlags::empty())?;
-                    }
+                    Replace::No => rename_new(folder, temporary, name)?,
                 }
                 interrupt::end(unfinished);
                 let folder = Arc::clone(folder);
@@ -162,6 +159,22 @@ impl Output {
             End::Done => Ok(()),
         }
     }
+}
+
+/// Renames a file, unless one is there under its new name.
+fn rename_new(folder: &OwnedFd, from: &str, to: &[u8]) -> io::Result<()> {
+    match linkat(folder, from, folder, to, AtFlags::empty()) {
+        Ok(()) => unlinkat(folder, from, AtFlags::empty())?,
+        // File systems without links: as well as can be done.
+        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
+            if statat(folder, to, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            renameat(folder, from, folder, to)?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
 }
 
 impl Drop for Output {

@@ -153,73 +153,6 @@ fn write_renamed(folder: Arc<OwnedFd>, name: &[u8], bytes: &[u8]) -> io::Result<
 
 /// A new file under a name of its own, locked.
 pub(crate) fn temporary(folder: &Arc<OwnedFd>) -> io::Result<(File, Unfinished)> {
-/// Whether a file that is there may be replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Replace {
-    /// It may.
-    Yes,
-    /// It may not: [`io::ErrorKind::AlreadyExists`].
-    No,
-}
-
-/// Puts what `write` writes at a path of the user's own, by a temporary file beside it that is
-/// renamed. A link is followed. After an error nothing is left, and what was there is as it was.
-pub(crate) fn put_streamed<T>(
-    path: &Path,
-    replace: Replace,
-    write: impl FnOnce(&mut File) -> io::Result<T>,
-) -> io::Result<T> {
-    let target = match fs::metadata(path) {
-        Ok(_) if replace == Replace::No => return Err(io::ErrorKind::AlreadyExists.into()),
-        Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-        Ok(found) if found.is_file() => fs::canonicalize(path)?,
-        Ok(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => end_of_links(path)?,
-        Err(error) => return Err(error),
-    };
-    let (folder, name) = folder_of(&target)?;
-    let (mut file, unfinished) = temporary(&folder)?;
-    let done = write(&mut file).and_then(|value| {
-        let temporary = &*unfinished.name;
-        match replace {
-            Replace::Yes => renameat(&*folder, temporary, &*folder, name.as_bytes())?,
-            // One that came meanwhile is not replaced either.
-            Replace::No => {
-                match linkat(&*folder, temporary, &*folder, name.as_bytes(), AtFlags::empty()) {
-                    Ok(()) => unlinkat(&*folder, temporary, AtFlags::empty())?,
-                    // File systems without links: as well as can be done.
-                    Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                        if fs::symlink_metadata(&target).is_ok() {
-                            return Err(io::ErrorKind::AlreadyExists.into());
-                        }
-                        renameat(&*folder, temporary, &*folder, name.as_bytes())?;
-                    }
-                    Err(error) => return Err(error.into()),
-                }
-            }
-        }
-        Ok(value)
-    });
-    match done {
-        Ok(_) => interrupt::end(&unfinished),
-        Err(_) => interrupt::abandon(&unfinished),
-    }
-    done
-}
-
-/// The folder of a path, open, and the name in it.
-fn folder_of(target: &Path) -> io::Result<(Arc<OwnedFd>, &OsStr)> {
-    let Some(name) = target.file_name() else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let parent = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    Ok((Arc::new(open(parent, FOLDER, Mode::empty())?), name))
-}
-
-fn temporary(folder: &Arc<OwnedFd>) -> io::Result<(File, Unfinished)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     // Read too: what is written in a stream is checked before it is put in place.
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -441,34 +374,6 @@ mod tests {
         assert!(at(".rocload-7-7.tmp").exists());
         put_at(&at("y"), b"two").unwrap();
         assert!(!at(".rocload-7-7.tmp").exists());
-    fn what_is_streamed_is_whole_or_not_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        let put = |name: &str, replace, bytes: &[u8]| {
-            put_streamed(&at(name), replace, |file| file.write_all(bytes))
-        };
-        put("new", Replace::No, b"one").unwrap();
-        let kind = |result: io::Result<()>| result.unwrap_err().kind();
-        assert_eq!(kind(put("new", Replace::No, b"two")), io::ErrorKind::AlreadyExists);
-        assert_eq!(fs::read(at("new")).unwrap(), b"one");
-        put("new", Replace::Yes, b"two").unwrap();
-        symlink("new", at("link")).unwrap();
-        put("link", Replace::Yes, b"three").unwrap();
-        assert_eq!(fs::read(at("new")).unwrap(), b"three", "through the link");
-        // One that comes while it is written stays.
-        let late = put_streamed(&at("late"), Replace::No, |file| {
-            fs::write(at("late"), b"first")?;
-            file.write_all(b"second")
-        });
-        assert_eq!(kind(late), io::ErrorKind::AlreadyExists);
-        assert_eq!(fs::read(at("late")).unwrap(), b"first");
-        let failed = put_streamed(&at("new"), Replace::Yes, |file| {
-            file.write_all(b"half")?;
-            Err::<(), _>(io::Error::other("full"))
-        });
-        assert!(failed.is_err());
-        assert_eq!(fs::read(at("new")).unwrap(), b"three");
-        assert_eq!(names(dir.path()), ["late", "link", "new"]);
     }
 
     #[test]
