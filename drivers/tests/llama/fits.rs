@@ -199,10 +199,10 @@ fn hundredths(bytes: u64) -> u64 {
     whole + u64::from(rest > 1 << 19 || (rest == 1 << 19 && whole % 2 == 1))
 }
 
-/// Starts the server on a model under each setting and compares.
-fn compare(program: &Path, path: &Path) {
+/// Starts the server on a model under each setting, or every so many, and compares.
+fn compare(program: &Path, path: &Path, every: usize) {
     let model = Model::open(path).unwrap();
-    for (settings, args) in settings() {
+    for (settings, args) in settings().into_iter().step_by(every) {
         let what = format!("{}: {args:?}", path.display());
         let law = model.facts().fit(&settings, None).unwrap_or_else(|why| panic!("{what}: {why}"));
         let need = law.need().unwrap();
@@ -228,7 +228,7 @@ fn compare(program: &Path, path: &Path) {
 fn the_tiny_model_fits_as_computed() {
     let Some(program) = program_or_skip("the_tiny_model_fits_as_computed") else { return };
     let path = rocload_fixtures::fixtures_dir().join("gguf/tiny-llama.gguf");
-    compare(&program, &path);
+    compare(&program, &path, 1);
 }
 
 #[test]
@@ -239,7 +239,8 @@ fn a_model_of_each_cache_fits_as_computed() {
     for kind in kinds() {
         let path: PathBuf = folder.path().join(format!("{}.gguf", kind.arch));
         fs::write(&path, write(&make(&kind, &tiny)).unwrap()).unwrap();
-        compare(&program, &path);
+        // Windows have the most to get wrong; a start of the server takes a while.
+        compare(&program, &path, if kind.arch == "gemma3" { 1 } else { 2 });
         fs::remove_file(path).unwrap();
     }
 }
