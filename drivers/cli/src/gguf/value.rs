@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use rocload::core::gguf::{Item, Scalar, ValueKind, ValueType};
+use rocload::core::gguf::{Item, Scalar, Text, ValueKind, ValueType};
 use rocload::error::printable;
 use serde_json::{Number, Value};
 
@@ -149,23 +149,24 @@ impl JsonValue {
     pub(super) fn see(&mut self, out: &mut impl Write, item: &Item<'_>) {
         match item {
             Item::Value(value) => self.put(out, &scalar(*value)),
-            Item::Text(part) if part.of > LONGEST => {
-                if part.is_last() {
-                    self.put(out, &serde_json::json!({ "bytes": part.of }));
-                }
-            }
-            Item::Text(part) => {
-                self.text.extend_from_slice(part.bytes);
-                if part.is_last() {
-                    let text = std::mem::take(&mut self.text);
-                    self.put(out, &string(&text));
-                }
-            }
+            Item::Text(part) => self.part(out, part),
             Item::Elements(elements) => {
                 elements.iter().for_each(|value| self.put(out, &scalar(value)));
             }
             Item::Inner { len, .. } => self.array(out, *len),
             _ => {}
+        }
+    }
+
+    fn part(&mut self, out: &mut impl Write, part: &Text<'_>) {
+        let whole = part.of <= LONGEST;
+        if whole {
+            self.text.extend_from_slice(part.bytes);
+        }
+        if part.is_last() {
+            let text = std::mem::take(&mut self.text);
+            let value = if whole { string(&text) } else { serde_json::json!({ "bytes": part.of }) };
+            self.put(out, &value);
         }
     }
 
