@@ -138,7 +138,7 @@ fn make(kind: &Kind, tiny: &File) -> File {
         }
         keys.push((name.clone(), value));
     }
-    let tokens = 264 + MORE_TOKENS as u64;
+    let tokens = 267 + MORE_TOKENS as u64;
     let mut tensors = vec![
         (b"token_embd.weight".to_vec(), vec![EMBEDDING, tokens], F32),
         (b"output_norm.weight".to_vec(), vec![EMBEDDING], F32),

@@ -21,7 +21,7 @@ fn show_is_a_card_under_the_files_own_names() {
         "  general.name                              rocload tiny llama\n",
         "  general.file_type                         0 (F32)\n",
         "  llama.context_length                      2048\n",
-        "  tokenizer.ggml.tokens                     string[264] \"",
+        "  tokenizer.ggml.tokens                     string[267] \"",
         "  tokenizer.chat_template                   {% for message in messages %}",
         "  showing 26 of 28 keys (--all shows every one)\n",
     ] {
@@ -41,17 +41,17 @@ fn show_json_has_every_key_and_value() {
     let value = gguf("show --json", [model(TINY)]).fine().json();
     assert_eq!(
         (&value["kind"], &value["tensors"], &value["size"]),
-        (&json!("model"), &json!(21), &json!(437_600))
+        (&json!("model"), &json!(21), &json!(439_232))
     );
     let keys = value["keys"].as_array().unwrap();
     let of = |name: &str| keys.iter().find(|key| key["key"] == name).unwrap();
     assert_eq!(keys.len(), 28);
-    assert_eq!(of("tokenizer.ggml.tokens")["value"].as_array().unwrap().len(), 264);
+    assert_eq!(of("tokenizer.ggml.tokens")["value"].as_array().unwrap().len(), 267);
     assert_eq!(
         *of("llama.rope.freq_base"),
         json!({"key": "llama.rope.freq_base", "type": "f32", "value": 10_000.0})
     );
-    assert_eq!(of("tokenizer.ggml.merges")["value"], json!([]));
+    assert_eq!(of("tokenizer.ggml.merges")["value"], json!(["q u", "Q u", "z z"]));
     let value = gguf("show --json", [model("ok/nested-arrays-3.gguf")]).fine().json();
     let keys = value["keys"].as_array().unwrap();
     assert_eq!(keys[3]["value"], json!([[[0, 7], [1, 7]], []]));
@@ -106,9 +106,9 @@ fn get_prints_one_value_raw() {
     assert_eq!(get("{arch}.context_length").fine().out, "2048\n");
     assert_eq!(get("tokenizer.ggml.add_bos_token").fine().out, "true\n");
     let tokens = get("tokenizer.ggml.tokens").fine().out;
-    assert_eq!(tokens.lines().count(), 264);
+    assert_eq!(tokens.lines().count(), 267);
     assert_eq!(tokens.lines().nth(65), Some("A"));
-    assert_eq!(get("tokenizer.ggml.merges").fine().out, "");
+    assert_eq!(get("tokenizer.ggml.merges").fine().out, "q u\nQ u\nz z\n");
     assert_eq!(get("tokenizer.ggml.token_type").fine().out.lines().nth(256), Some("3"));
     let ran = get("llama.contxt_length").failed(4, "there is no key llama.contxt_length");
     assert!(ran.err.contains("did you mean llama.context_length"), "{ran:?}");
