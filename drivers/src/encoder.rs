@@ -4,8 +4,8 @@
 //!
 //! | feature | encoder | levels |
 //! |---|---|---|
-//! | `zstd` | [`Zstd`]: the C library | -131,072 to 22 |
-//! | `zrip` | [`Zrip`]: pure Rust, without `unsafe` | -7 to 4 |
+//! | `zstd` | `Zstd`: the C library | -131,072 to 22 |
+//! | `zrip` | `Zrip`: pure Rust, without `unsafe` | -7 to 4 |
 //!
 //! Both write one frame with content size and checksum, and for the same kernel always the same
 //! bytes.
@@ -77,7 +77,7 @@ impl fmt::Display for NoLevel {
 
 impl std::error::Error for NoLevel {}
 
-/// The best encoder that was built in: [`Zstd`], else [`Zrip`].
+/// The best encoder that was built in: `Zstd`, else `Zrip`.
 ///
 /// # Errors
 /// A level that it does not have.

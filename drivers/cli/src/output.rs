@@ -211,13 +211,6 @@ mod tests {
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
         let mut output = Output::create(&path, Replace::Yes).unwrap();
-        output.file().write_all(b"new").unwrap();
-        assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 2));
-        drop(output);
-        assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 1));
-        let mut output = Output::create(&path, Replace::Yes).unwrap();
-        output.file().write_all(b"new").unwrap();
-        let mut output = Output::create(&path, Replace::Yes).unwrap();
         write(&mut output, b"new");
         assert_eq!((fs::read(&path).unwrap(), count(dir.path())), (b"old".to_vec(), 2));
         drop(output);
@@ -233,8 +226,6 @@ mod tests {
     fn what_cannot_be_put_in_place_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
-        let mut output = Output::create(&path, Replace::Yes).unwrap();
-        output.file().write_all(b"new").unwrap();
         let mut output = Output::create(&path, Replace::Yes).unwrap();
         write(&mut output, b"new");
         fs::create_dir(&path).unwrap();
@@ -278,11 +269,6 @@ mod tests {
 
     #[test]
     fn devices_are_written_to() {
-        let mut output = Output::create(Path::new("/dev/null"), Replace::Yes).unwrap();
-        output.file().write_all(b"new").unwrap();
-        output.commit().unwrap();
-        let mut output = Output::create(Path::new("/dev/full"), Replace::Yes).unwrap();
-        output.file().write_all(b"new").unwrap();
         let mut output = Output::create(Path::new("/dev/null"), Replace::Yes).unwrap();
         write(&mut output, b"new");
         output.commit().unwrap();
