@@ -20,6 +20,11 @@ impl Name {
     }
 
     #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline]
     pub(super) fn clear(&mut self) {
         self.len = 0;
     }

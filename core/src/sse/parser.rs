@@ -191,10 +191,7 @@ impl<S: Storage> Parser<S> {
 
     #[inline]
     fn kind(&self) -> &[u8] {
-        match self.event.get() {
-            [] => MESSAGE,
-            event => event,
-        }
+        if self.event.is_empty() { MESSAGE } else { self.event.get() }
     }
 
     /// Forgets the item that the last step announced.
