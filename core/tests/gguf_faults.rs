@@ -296,6 +296,9 @@ fn heads_are_one_number_or_one_for_each_layer() {
 }
 
 // Another prefix's values are not the model's, wherever they stand.
+/// Writes one pair.
+type Put<'a> = &'a dyn Fn(&mut Raw);
+
 #[test]
 fn a_summary_takes_its_own_architectures_keys_alone() {
     let clip = |raw: &mut Raw| {
@@ -309,7 +312,7 @@ fn a_summary_takes_its_own_architectures_keys_alone() {
         raw.u32_pair("llama.block_count", 3);
     };
     let name = |raw: &mut Raw| raw.text_pair("general.architecture", "llama");
-    let orders: [[&dyn Fn(&mut Raw); 3]; 6] = [
+    let orders: [[Put<'_>; 3]; 6] = [
         [&clip, &own, &name],
         [&clip, &name, &own],
         [&own, &clip, &name],
