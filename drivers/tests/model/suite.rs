@@ -191,7 +191,7 @@ fn texts(driver: &impl Driver) {
             _ => {}
         })
         .unwrap();
-    assert_eq!((keys, tensors, tokens), (28, 21, 267 + 8));
+    assert_eq!((keys, tensors, tokens), (28, 21, 267 + 3 + 8));
 }
 
 /// The architecture comes last, after keys of more prefixes than a summary keeps.

@@ -17,7 +17,7 @@ const TINY: &str = "tiny-llama.gguf";
 fn show_is_a_card_under_the_files_own_names() {
     let ran = gguf("show", [model(TINY)]).fine();
     for part in [
-        "model, llama, F32, 108 K parameters in 21 tensors, 427 KiB, v3\n",
+        "model, llama, F32, 108 K parameters in 21 tensors, 429 KiB, v3\n",
         "  general.name                              rocload tiny llama\n",
         "  general.file_type                         0 (F32)\n",
         "  llama.context_length                      2048\n",
@@ -133,7 +133,7 @@ fn get_prints_one_value_raw() {
 #[test]
 fn tensors_and_their_hashes() {
     let ran = gguf("tensors", [model(TINY)]).fine();
-    assert!(ran.out.contains("21 tensors, 421 KiB\n"), "{}", ran.out);
+    assert!(ran.out.contains("21 tensors, 423 KiB\n"), "{}", ran.out);
     let value = gguf("tensors --json", [model(TINY)]).fine().json();
     let tensors = value["tensors"].as_array().unwrap();
     assert_eq!(tensors.len(), 21);
@@ -314,7 +314,7 @@ fn list_tells_every_model_and_every_reason() {
         format!("1 model in {}", dir.path().display())
     );
     let row: Vec<&str> = sound.out.lines().nth(1).unwrap().split_whitespace().collect();
-    assert_eq!(row, ["a.gguf", "llama", "F32", "427", "KiB", "2,048", "yes"]);
+    assert_eq!(row, ["a.gguf", "llama", "F32", "429", "KiB", "2,048", "yes"]);
     let ran = gguf("list --recursive --exact --vram 1M", [dir.path()]).fine();
     assert!(
         ran.out.contains("sub/b.gguf") && ran.out.lines().nth(1).unwrap().ends_with("no"),
