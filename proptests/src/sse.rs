@@ -27,6 +27,7 @@ impl From<Item<'_>> for Kept {
     fn from(item: Item<'_>) -> Kept {
         match item {
             Item::Event(event) => {
+                assert_eq!(event.data_str(), std::str::from_utf8(event.data));
                 Kept::Event(lossy(event.event), lossy(event.data), lossy(event.id))
             }
             Item::Comment(text) => Kept::Comment(text.to_vec()),

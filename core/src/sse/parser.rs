@@ -176,11 +176,7 @@ impl<S: Storage> Parser<S> {
         let told = matches!(self.ready, Ready::Event(_));
         (self.has_data && !told).then(|| {
             let id = if self.has_id { &self.next_id } else { &self.id };
-            Event {
-                event: self.kind(),
-                data: &self.store.storage.slots()[..self.data],
-                id: id.get(),
-            }
+            Event::new(self.kind(), self.store.storage.slots(), self.data, id.get())
         })
     }
 
@@ -594,12 +590,22 @@ impl<S: Storage> Parser<S> {
 
     #[inline]
     fn part<'i>(&'i self, span: Span, input: &'i [u8]) -> &'i [u8] {
-        match span {
-            Span::Input(start, end) => input.get(start..end).unwrap_or_default(),
-            Span::Store(start, end) => {
-                self.store.storage.slots().get(start..end).unwrap_or_default()
-            }
-            Span::Word => self.word.get(),
+        let (bytes, len) = self.behind(span, input);
+        &bytes[..len]
+    }
+
+    /// The bytes from the first of `span` on, and how many of them are in it: none if `input` is
+    /// not that of the last step.
+    #[inline]
+    fn behind<'i>(&'i self, span: Span, input: &'i [u8]) -> (&'i [u8], usize) {
+        let (bytes, start, end) = match span {
+            Span::Input(start, end) => (input, start, end),
+            Span::Store(start, end) => (self.store.storage.slots(), start, end),
+            Span::Word => (self.word.get(), 0, self.word.get().len()),
+        };
+        match bytes.get(start..) {
+            Some(bytes) if bytes.len() >= end - start => (bytes, end - start),
+            _ => (&[], 0),
         }
     }
 }
@@ -641,8 +647,8 @@ impl<S: Storage> Machine for Parser<S> {
     fn item<'i>(&'i self, input: &'i [u8]) -> Item<'i> {
         match self.ready {
             Ready::Event(data) => {
-                let data = self.part(data, input);
-                Item::Event(Event { event: self.kind(), data, id: self.id.get() })
+                let (bytes, len) = self.behind(data, input);
+                Item::Event(Event::new(self.kind(), bytes, len, self.id.get()))
             }
             Ready::Comment(text) => Item::Comment(self.part(text, input)),
             Ready::Field(name, value) => {
