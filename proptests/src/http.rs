@@ -4,6 +4,7 @@
 use rocload_core::http::{Framing, Item, Method, Response};
 use rocload_core::{Error, Limits, Storage};
 
+use crate::gguf::Room;
 use crate::random::Random;
 use crate::split::{self, Ending, Rules};
 use crate::{Broken, Verdict, require, same};
@@ -49,13 +50,13 @@ pub struct Given {
 /// [`Broken`] when a chunking makes a difference, or the body is not that of a naive reader.
 pub fn any_chunking(bytes: &[u8], method: Method, seed: Option<u64>) -> Result<Given, Broken> {
     let limits = Limits::default();
-    let given = chunked(bytes, method, &limits, seed, Vec::new())?;
+    let given = chunked(bytes, method, &limits, seed, Room::default())?;
     let few = seed.unwrap_or(bytes.len() as u64);
     // So little that heads overflow: never another result, but for the lack of room.
     let mut small = limits;
     small.head_bytes = 200;
     small.headers = 5;
-    chunked(bytes, method, &small, Some(few), Vec::new())?;
+    chunked(bytes, method, &small, Some(few), Room::default())?;
     chunked(bytes, method, &limits, Some(few), [0u8; 150])?;
     if given.end == Ok(None) {
         naively(bytes, &given)?;

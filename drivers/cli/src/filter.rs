@@ -1,5 +1,6 @@
 //! Filters by binary and architecture.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -104,7 +105,7 @@ impl Filter {
             let failure = no_match(format!("no architecture matches --arch {text}"));
             return Some(match arches {
                 [] => failure,
-                _ => failure.hint(format!("there are {}", listed(arches))),
+                _ => failure.hint(format!("there are {}", listed(&once(arches)))),
             });
         }
         if let Some(text) = unmatched(&self.binaries) {
@@ -117,6 +118,12 @@ impl Filter {
         let none = found == 0 && !self.is_empty();
         none.then(|| no_match("no kernel matches both --binary and --arch".into()))
     }
+}
+
+/// Each name once, where it first stands.
+fn once<'a>(names: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    let mut seen = HashSet::new();
+    names.iter().copied().filter(|name| seen.insert(*name)).collect()
 }
 
 /// Up to eight names in a row.

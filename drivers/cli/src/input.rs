@@ -51,7 +51,8 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 /// Opens the archive at `path`; `-` is standard input.
 pub(crate) fn open(path: &Path, options: &Options) -> Result<Archive<Input>, Error> {
     let input = if is_stdin(path) { stdin() } else { FileAt::open(path).map(Input::File) };
-    Archive::from_source(input.map_err(|error| Error::io(error, OPENING))?, options)
+    let input = input.map_err(|error| Error::io(error, OPENING))?;
+    Ok(Archive::from_source(input, options)?.with_path(path))
 }
 
 /// A file that is standard input is read like any other, from its beginning.

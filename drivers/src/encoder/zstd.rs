@@ -43,6 +43,9 @@ impl Encoder for Zstd {
         let mut compressor = Compressor::new(self.0)?;
         compressor.include_checksum(true)?;
         compressor.include_contentsize(true)?;
+        if self.0 >= WIDE {
+            compressor.set_parameter(CParameter::WindowLog(WINDOW_LOG))?;
+        }
         let helpers = u32::try_from(helpers.get()).unwrap_or(u32::MAX).min(MOST_HELPERS);
         Ok(Box::new(Context { compressor, helpers, helped: false }))
     }
@@ -54,6 +57,11 @@ impl Encoder for Zstd {
 const LARGE: usize = 16 << 20;
 /// More gain nothing; the library has a limit as well.
 const MOST_HELPERS: u32 = 64;
+
+/// Levels from this one on would choose larger windows than readers accept who decode piecewise:
+/// 8 MiB, [`Limits::window_bytes`](rocload_core::Limits::window_bytes).
+const WIDE: i32 = 20;
+const WINDOW_LOG: u32 = 23;
 
 struct Context {
     compressor: Compressor<'static>,
@@ -73,5 +81,26 @@ impl Compress for Context {
             self.helped = large;
         }
         self.compressor.compress_to_buffer(kernel, frame).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rocload_core::Limits;
+    use rocload_core::zstd::Header;
+
+    use super::*;
+
+    #[test]
+    fn no_level_makes_windows_that_verification_refuses() {
+        // Past the window, and nothing to search in.
+        let kernel = vec![7; (8 << 20) + (1 << 16)];
+        for level in [19, 20, 22] {
+            let mut compressor = Zstd::new(level).unwrap().compressor(NonZeroUsize::MIN).unwrap();
+            let mut frame = Vec::new();
+            compressor.compress(&kernel, &mut frame).unwrap();
+            let header = Header::parse(&frame).unwrap();
+            assert!(header.window_size <= Limits::default().window_bytes, "{level}: {header:?}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use rocload::{Archive, Error, ReadAt};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{Opened, Threads, check_stdin, name, open};
+use super::{Opened, Threads, check_stdin, name, name_hex, open};
 use crate::failure::{ErrorBody, Failure, Status, printable_path};
 use crate::filter::Filter;
 use crate::progress::Progress;
@@ -241,12 +241,17 @@ impl Diff {
             errors: report.failures.iter().map(Failure::body).collect(),
         };
         for ((binary, arch), found) in &report.found {
-            let (binary, arch) = (name(binary).into_owned(), name(arch).into_owned());
+            let names = NamesJson {
+                binary: name(binary).into_owned(),
+                arch: name(arch).into_owned(),
+                binary_hex: name_hex(binary),
+                arch_hex: name_hex(arch),
+            };
             match *found {
-                Found::OnlyA { size } => json.only_a.push(OnlyJson { binary, arch, size }),
-                Found::OnlyB { size } => json.only_b.push(OnlyJson { binary, arch, size }),
+                Found::OnlyA { size } => json.only_a.push(OnlyJson { names, size }),
+                Found::OnlyB { size } => json.only_b.push(OnlyJson { names, size }),
                 Found::Differs { sizes: [size_a, size_b] } => {
-                    json.differ.push(DifferJson { binary, arch, size_a, size_b });
+                    json.differ.push(DifferJson { names, size_a, size_b });
                 }
             }
         }
@@ -289,16 +294,26 @@ struct DiffJson<'a> {
 }
 
 #[derive(Serialize)]
-struct OnlyJson {
+struct NamesJson {
     binary: String,
     arch: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    binary_hex: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arch_hex: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OnlyJson {
+    #[serde(flatten)]
+    names: NamesJson,
     size: u64,
 }
 
 #[derive(Serialize)]
 struct DifferJson {
-    binary: String,
-    arch: String,
+    #[serde(flatten)]
+    names: NamesJson,
     size_a: u64,
     size_b: u64,
 }

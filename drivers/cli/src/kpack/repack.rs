@@ -65,13 +65,17 @@ impl Repack {
     fn repack(&self, ui: &mut Ui) -> Result<(), Vec<Failure>> {
         let one = |failure| vec![failure];
         self.store.terminal().map_or(Ok(()), |failure| Err(vec![failure]))?;
-        let mut archives = Vec::new();
+        let (mut archives, mut failures) = (Vec::new(), Vec::new());
         for path in &self.archives {
             self.store.is_not(path).map_err(one)?;
-            let named = |error| one(Failure::library(&error, path));
-            let archive = input::open(path, &Options::default()).map_err(named)?;
-            archive.walk_frames().map_err(named)?;
-            archives.push(archive);
+            let opened = input::open(path, &Options::default());
+            match opened.and_then(|archive| archive.walk_frames().map(|_| archive)) {
+                Ok(archive) => archives.push(archive),
+                Err(error) => failures.push(Failure::library(&error, path)),
+            }
+        }
+        if !failures.is_empty() {
+            return Err(failures);
         }
         let merged = self.merge(&archives)?;
         let (Some(first), Some(top)) = (archives.first(), archives.first().map(|a| a.toc().toc()))

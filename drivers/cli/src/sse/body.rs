@@ -2,7 +2,7 @@
 
 use rocload::core::{Error, Machine, visit};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Status};
 use crate::ui::Ui;
 
 /// How the end of the body came.
@@ -12,6 +12,11 @@ pub(super) enum Ended {
     Cleanly,
     /// Too early: in the middle of what HTTP said would come.
     Early,
+}
+
+/// The response was cut off.
+pub(super) fn cut_off() -> Failure {
+    Failure::new(Status::Failed, "truncated", "the response ends before its body is complete")
 }
 
 /// Takes a body piece by piece and shows what is in it.
@@ -26,8 +31,15 @@ pub(super) trait Body {
     fn is_done(&self) -> bool;
 
     /// A whole body came that is no stream, with this status (200 where there was no head) and
-    /// content type.
-    fn whole(&mut self, ui: &mut Ui, status: u16, kind: &str, body: &[u8]) -> Result<(), Failure>;
+    /// content type; or as much of it as came.
+    fn whole(
+        &mut self,
+        ui: &mut Ui,
+        status: u16,
+        kind: &str,
+        body: &[u8],
+        ended: Ended,
+    ) -> Result<(), Failure>;
 
     /// A body without a head that begins with this byte is a whole one.
     fn is_whole(&self, first: u8) -> bool;

@@ -4,7 +4,7 @@ use rocload::core::sse::{Item, Parser};
 use rocload::core::{Capped, End, Limits, Machine};
 use serde::Serialize;
 
-use super::body::{Body, Ended, Feed};
+use super::body::{Body, Ended, Feed, cut_off};
 use super::malformed;
 use crate::failure::{Failure, Status};
 use crate::ui::Ui;
@@ -69,11 +69,7 @@ impl Body for Events {
         });
         match ended {
             Ended::Cleanly => Ok(()),
-            Ended::Early => Err(Failure::new(
-                Status::Failed,
-                "truncated",
-                "the response ends before its body is complete",
-            )),
+            Ended::Early => Err(cut_off()),
         }
     }
 
@@ -81,7 +77,14 @@ impl Body for Events {
         false
     }
 
-    fn whole(&mut self, _: &mut Ui, status: u16, kind: &str, _: &[u8]) -> Result<(), Failure> {
+    fn whole(
+        &mut self,
+        _: &mut Ui,
+        status: u16,
+        kind: &str,
+        _: &[u8],
+        _: Ended,
+    ) -> Result<(), Failure> {
         Err(no_stream(status, kind))
     }
 

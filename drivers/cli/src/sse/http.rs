@@ -14,6 +14,10 @@ use crate::ui::Ui;
 const HTTP: &[u8] = b"HTTP/1.";
 /// How much of a body that is no stream is read.
 const WHOLE: usize = 16 << 20;
+/// How much is read of what comes with a status that is no answer.
+const ERROR: usize = 64 << 10;
+/// Longest first word of a body that is waited for.
+const MOST_WORD: usize = 64;
 
 enum State {
     /// The first bytes, which do not tell yet.
@@ -88,7 +92,7 @@ impl<B: Body> Decoder<B> {
                     self.head(head, &mut queue)?;
                 }
                 State::Stream => self.body.stream(ui, &bytes)?,
-                State::Whole { body, .. } => keep(body, &bytes)?,
+                State::Whole { status, body, .. } => keep(*status, body, &bytes)?,
                 State::Response(exchange) => {
                     exchange.feed(ui, &mut self.body, &bytes)?;
                     if exchange.response.need() == Need::Done && !exchange.told {
@@ -177,7 +181,9 @@ impl<B: Body> Decoder<B> {
                 "the response ends inside its head",
             )),
             State::Stream => self.body.stream_ends(ui, Ended::Cleanly),
-            State::Whole { status, kind, body } => self.body.whole(ui, *status, kind, body),
+            State::Whole { status, kind, body } => {
+                self.body.whole(ui, *status, kind, body, Ended::Cleanly)
+            }
             State::Response(exchange) if exchange.told => Ok(()),
             State::Response(exchange) => {
                 let ended = match exchange.response.end() {
@@ -195,11 +201,11 @@ impl<B: Body> Decoder<B> {
 impl Exchange {
     fn feed<B: Body>(&mut self, ui: &mut Ui, body: &mut B, bytes: &[u8]) -> Result<(), Failure> {
         let mut failed = Ok(());
-        let whole = &mut self.whole;
+        let (status, whole) = (self.status, &mut self.whole);
         let fed = self.feed.feed(&mut self.response, bytes, |item| {
             if let (Item::Body(part), Ok(())) = (item, &failed) {
                 failed = match whole {
-                    Some(whole) => keep(whole, part),
+                    Some(whole) => keep(status, whole, part),
                     None => body.stream(ui, part),
                 };
             }
@@ -211,22 +217,18 @@ impl Exchange {
     fn end<B: Body>(&mut self, ui: &mut Ui, body: &mut B, ended: Ended) -> Result<(), Failure> {
         match &self.whole {
             None => body.stream_ends(ui, ended),
-            Some(whole) => {
-                body.whole(ui, self.status, &self.kind, whole)?;
-                match ended {
-                    Ended::Cleanly => Ok(()),
-                    Ended::Early => Err(Failure::new(
-                        Status::Failed,
-                        "truncated",
-                        "the response ends before its body is complete",
-                    )),
-                }
-            }
+            Some(whole) => body.whole(ui, self.status, &self.kind, whole, ended),
         }
     }
 }
 
-fn keep(body: &mut Vec<u8>, part: &[u8]) -> Result<(), Failure> {
+/// Keeps a part of a body that is no stream; of an error its beginning says enough.
+fn keep(status: u16, body: &mut Vec<u8>, part: &[u8]) -> Result<(), Failure> {
+    if status >= 400 {
+        let room = ERROR.saturating_sub(body.len());
+        body.extend_from_slice(&part[..part.len().min(room)]);
+        return Ok(());
+    }
     body.extend_from_slice(part);
     if body.len() > WHOLE {
         return Err(Failure::new(Status::Malformed, "limit", "an answer of more than 16 MiB"));
@@ -234,17 +236,25 @@ fn keep(body: &mut Vec<u8>, part: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a body begins with the size of a chunk: no line of an event stream and no JSON text
-/// does. `None`: its first line is not there yet.
+/// Whether a body that should come in chunks begins with the size of one, right or wrong: what is
+/// inside of chunks begins with a line of an event stream, with JSON or with other text. `None`:
+/// its first word is not all there yet.
 fn is_chunk(body: &[u8]) -> Option<bool> {
-    let digits = body.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-    match body.get(digits) {
-        None if digits <= 16 => None,
-        Some(b'\r' | b';' | b' ' | b'\t') if digits > 0 => Some(true),
-        // As wrong as this is, it is a chunk's size by intent.
-        Some(b'\n') if digits > 0 => Some(true),
-        _ => Some(false),
-    }
+    let of_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let len = body.iter().take_while(|byte| of_word(byte)).count();
+    let word = &body[..len];
+    let stop = match body.get(len) {
+        // No name of a field is that long.
+        None if len > MOST_WORD => return Some(true),
+        None => return None,
+        Some(stop) => stop,
+    };
+    Some(match word {
+        b"" => matches!(stop, b'+' | b' ' | b'\t'),
+        b"data" | b"event" | b"id" | b"retry" => false,
+        // The name of another field, and not a size with something behind it.
+        _ => *stop != b':' || word.iter().all(u8::is_ascii_hexdigit),
+    })
 }
 
 /// The head is all there.
@@ -270,7 +280,18 @@ mod tests {
             (b": ping", Some(false)),
             (b"\n\n", Some(false)),
             (b"{\"a\"", Some(false)),
-            (b"0123456789abcdef0", Some(false)),
+            (b"data\n", Some(false)),
+            (b"comment: x", Some(false)),
+            (b"# HELP x", Some(false)),
+            (b"0123456789abcdef0", None),
+            (b"0123456789abcdef0\r\n", Some(true)),
+            (b"+5f\r\n", Some(true)),
+            (b"-5f\r\n", Some(true)),
+            (b" 5f\r\n", Some(true)),
+            (b"0x5f\r\n", Some(true)),
+            (b"5fg\r\n", Some(true)),
+            (b"5f:\r\n", Some(true)),
+            (&[b'0'; 65], Some(true)),
         ] {
             assert_eq!(is_chunk(body), wanted, "{body:?}");
         }

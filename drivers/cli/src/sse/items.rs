@@ -5,7 +5,7 @@ use rocload::core::llama::{
 };
 use rocload::core::{Capped, End, Limits, Machine};
 
-use super::body::{Body, Ended, Feed};
+use super::body::{Body, Ended, Feed, cut_off};
 use super::events::{no_stream, too_large};
 use super::schema::{EndJson, ErrorJson, ItemJson};
 use super::text::Text;
@@ -84,9 +84,15 @@ impl Show {
     }
 }
 
-/// A server's text as part of an error line.
+/// A server's text as part of an error line: whole, unless it is much longer than any message.
 fn one_line(text: &str) -> String {
-    rocload::error::shortened(text.as_bytes())
+    const MOST: usize = 1000;
+    let mut line = rocload::error::printable(text.as_bytes());
+    if let Some((end, _)) = line.char_indices().nth(MOST) {
+        line.truncate(end);
+        line.push_str("...");
+    }
+    line
 }
 
 impl Body for Items {
@@ -115,7 +121,14 @@ impl Body for Items {
         self.stream.is_done()
     }
 
-    fn whole(&mut self, ui: &mut Ui, status: u16, kind: &str, body: &[u8]) -> Result<(), Failure> {
+    fn whole(
+        &mut self,
+        ui: &mut Ui,
+        status: u16,
+        kind: &str,
+        body: &[u8],
+        ended: Ended,
+    ) -> Result<(), Failure> {
         let end = |outcome, received| Ending { outcome, received, pending: "none" };
         if status >= 400 {
             let error = ErrorBody::read(status, body, &self.limits);
@@ -129,6 +142,12 @@ impl Body for Items {
         let json = kind.is_empty() || kind.eq_ignore_ascii_case("application/json");
         if status != 200 || !json {
             return Err(no_stream(status, kind));
+        }
+        if ended == Ended::Early {
+            // What HTTP knows to be cut off is not read as if it were all.
+            self.show.end(ui, end(Outcome::Truncated, Received::default()));
+            self.show.ending = None;
+            return Err(cut_off());
         }
         let text = Capped::new(body.len().saturating_mul(3));
         let mut answer =

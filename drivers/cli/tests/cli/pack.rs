@@ -1,6 +1,6 @@
 //! `pack`, and what it makes: round trips, the public writer's bytes, faults.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -531,4 +531,37 @@ fn manual_pages() {
         "{page}"
     );
     assert!(rocload(["man"]).fine().out.contains(".TH rocload 1"));
+}
+
+#[test]
+fn faults_of_an_input_name_the_input() {
+    let temp = tempfile::tempdir().unwrap();
+    let (bad, out) = (temp.path().join("bad.kpack"), temp.path().join("out.kpack"));
+    let mut bytes = fs::read(demo("zstd")).unwrap();
+    // Inside the first frame, behind its header.
+    bytes[90] ^= 0x55;
+    bytes[91] ^= 0x55;
+    fs::write(&bad, bytes).unwrap();
+    let ran = command()
+        .args(["kpack", "repack", "--json", "--level", "5"])
+        .args([demo("none"), bad.clone()])
+        .args([OsStr::new("-o"), out.as_os_str()])
+        .output()
+        .map(Ran::from)
+        .unwrap();
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let lines = ran.json_lines();
+    assert!(lines.iter().all(|line| line["error"]["path"] == bad.to_str().unwrap()), "{lines:?}");
+    let missing = temp.path().join("none.kpack");
+    fs::write(temp.path().join("text.kpack"), "no archive").unwrap();
+    let text = temp.path().join("text.kpack");
+    let ran = command()
+        .args(["kpack", "repack"])
+        .args([missing, text])
+        .args([OsStr::new("-o"), out.as_os_str()])
+        .output()
+        .map(Ran::from)
+        .unwrap();
+    assert_eq!((ran.code, ran.err.lines().count() >= 2), (Some(3), true), "{ran:?}");
+    assert!(!out.exists());
 }

@@ -300,6 +300,49 @@ fn ends_errors_and_exit_statuses() {
 }
 
 #[test]
+fn what_http_knows_to_be_wrong_is_not_taken_for_an_answer() {
+    let stream =
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: [DONE]\n\n";
+    let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let size = format!("{:x}", stream.len());
+    for wrong in ["+", "0x", "-", " ", "000000000000000"] {
+        let input = format!("{head}{wrong}{size}\r\n{stream}\r\n0\r\n\r\n");
+        sse(&["-"], input.as_bytes()).failed(3, "chunk");
+    }
+    let joined = format!("{head}{stream}");
+    assert_eq!(sse(&["--text", "-"], joined.as_bytes()).fine().out, "Hi");
+
+    let cut = |body: &str| {
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{body}"
+        )
+    };
+    for body in ["", "{\"content\":\"a\",\"toke", "{\"content\":\"a\",\"tokens\":[],\"stop\":true}"]
+    {
+        let ran = sse(&["--json", "-"], cut(body).as_bytes());
+        let lines = ran.json_lines();
+        assert_eq!((ran.code, lines.len()), (Some(1), 2), "{ran:?}");
+        assert_eq!(lines[0]["outcome"], "truncated");
+        assert_eq!(lines[1]["error"]["kind"], "truncated");
+    }
+}
+
+#[test]
+fn a_servers_message_is_told_whole_and_its_status_in_any_case() {
+    let message = format!(
+        "request (1821 tokens) exceeds the context size (256 tokens){}",
+        ", try".repeat(30)
+    );
+    let body = format!("{{\"error\":{{\"code\":400,\"message\":\"{message}\",\"type\":\"t\"}}}}");
+    let input = format!("HTTP/1.1 400 E\r\nContent-Type: application/json\r\n\r\n{body}");
+    sse(&["--text", "-"], input.as_bytes()).failed(1, &format!("{message} (t, 400)"));
+    let large =
+        format!("HTTP/1.1 500 E\r\nContent-Type: text/plain\r\n\r\n{}", "x".repeat(17 << 20));
+    sse(&["-"], large.as_bytes()).failed(1, "500");
+}
+
+#[test]
 fn heads_of_responses() {
     let item =
         "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n";
