@@ -1,5 +1,6 @@
 //! The cases of the standard, ours and those of the shared data, in every two-way cut and
 //! bytewise.
+#![cfg(feature = "alloc")]
 
 use std::fs;
 use std::path::Path;

@@ -49,7 +49,7 @@ mod fault;
 mod head;
 mod request;
 mod response;
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests;
 
 pub use deadline::{Deadline, Timeouts};

@@ -173,6 +173,8 @@ impl<S: Storage> Response<S> {
         }
         let known = BEGIN.get(have..).unwrap_or_default();
         if let Some(wrong) = known.iter().zip(rest).position(|(wanted, found)| wanted != found) {
+            // What stands before it would have been too much by itself.
+            self.room_for(have, wrong)?;
             let kind = ErrorKind::Http(Fault::NotHttp);
             return Err(Error::new(kind, self.begin + (have + wrong) as u64));
         }

@@ -48,7 +48,7 @@
 mod event;
 mod name;
 mod parser;
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests;
 
 pub use event::{Event, Field, Item, Items, Overflow};

@@ -355,7 +355,7 @@ impl<S: Storage> Parser<S> {
             self.data_line(input, value(4));
         } else if is(b"event") {
             let set = self.event.set(&input[value(5)]);
-            self.begun = true;
+            self.begun |= set;
             self.count_unless(set);
         } else if is(b"id") {
             self.set_id(&input[value(2)]);

@@ -310,8 +310,10 @@ impl<S: Storage, I: Interest> Reader<S, I> {
             self.look_at_bools(&rest[..block]);
             block
         } else {
-            let count = frame.left.min(rest.len() as u64 / size);
-            (count * size) as usize
+            // Whole blocks, or all that are left: where the input stops short, what was shown
+            // does not depend on the chunks.
+            let (here, all) = (rest.len() as u64, frame.left.saturating_mul(size));
+            if here >= all { all as usize } else { rest.len() - rest.len() % block }
         };
         let count = len as u64 / size;
         self.took(count);
