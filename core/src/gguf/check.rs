@@ -220,6 +220,8 @@ pub struct Check<S, T, I> {
     utf8: Utf8,
     /// Where the current key begins, if its value is a string to look at.
     string: Option<u64>,
+    /// What is judged is the whole table, no one entry.
+    whole: bool,
     /// The rows of the table are tensors, no longer keys.
     tensors: bool,
     unchecked_keys: bool,
@@ -255,6 +257,7 @@ impl<S: Storage, T: Storage, I: Interest> Check<S, T, I> {
             warnings: 0,
             utf8: Utf8 { open: [0; 4], len: 0, bad: false },
             string: None,
+            whole: false,
             tensors: false,
             unchecked_keys: false,
             extents: Extents::NONE,
@@ -285,9 +288,16 @@ impl<S: Storage, T: Storage, I: Interest> Check<S, T, I> {
         self.reader.data_start()
     }
 
-    /// The name of the key or tensor that is being read or was read last.
+    /// The name of the key or tensor that is being read or was read last: see [`Reader::name`].
+    /// Empty too when the last entry is not what an error is about.
     pub fn name(&self) -> &[u8] {
-        self.reader.name()
+        if self.whole { &[] } else { self.reader.name() }
+    }
+
+    /// Absolute offset of what is to be read next, and how many bytes it has at least: see
+    /// [`Reader::wanted`].
+    pub fn wanted(&self) -> (u64, u64) {
+        self.reader.wanted()
     }
 
     fn note(&mut self, note: Note, offset: u64) -> Result<(), Error> {
@@ -381,6 +391,7 @@ impl<S: Storage, T: Storage, I: Interest> Check<S, T, I> {
     fn keys_over(&mut self) -> Result<(), Error> {
         self.unchecked_keys = self.table.is_full();
         if let Some((one, two)) = self.table.repeated() {
+            self.whole = true;
             let fault = Fault::DuplicateKey { first: one.ordinal, second: two.ordinal };
             return Err(Error::new(ErrorKind::Gguf(fault), two.at.into()));
         }
@@ -521,6 +532,7 @@ impl<S: Storage, T: Storage, I: Interest> Machine for Check<S, T, I> {
             return Err(error);
         }
         if self.reader.data_start().is_some() && self.verdict.is_none() {
+            self.whole = true;
             let judged = self.finish();
             self.failed = judged.err();
             judged?;

@@ -15,9 +15,6 @@ impl<S: Storage, I: Interest> Reader<S, I> {
             return Err(self.error(Fault::KeyEmpty));
         }
         self.name_room(len)?;
-        if len > u64::from(u16::MAX) {
-            self.note(Note::KeyLong { len }, self.begin)?;
-        }
         self.enter(State::KeyName(0))
     }
 
@@ -39,6 +36,11 @@ impl<S: Storage, I: Interest> Reader<S, I> {
 
     pub(super) fn key_type(&mut self, rest: &[u8]) -> Result<Turn, Error> {
         let Some(ty) = self.value_type(rest)? else { return Ok(Turn::Wait) };
+        // Noted when the name is known, which is told with it.
+        let len = self.name_len as u64;
+        if len > u64::from(u16::MAX) {
+            self.note(Note::KeyLong { len }, self.begin)?;
+        }
         if !self.name().is_ascii() {
             self.note(Note::KeyNotAscii, self.begin)?;
         }

@@ -285,6 +285,8 @@ pub struct Reader<S, I> {
     /// The key that is being read or was shown last; its name is in the storage.
     key: (u32, u64),
     name_len: usize,
+    /// The storage has all of that name, and it is that of the current entry.
+    named: bool,
     kind: ValueKind,
     role: Role,
     want: Want,
@@ -320,6 +322,7 @@ impl<S: Storage, I: Interest> Reader<S, I> {
             begin: 0,
             key: (0, 0),
             name_len: 0,
+            named: false,
             kind: ValueKind::Scalar(ValueType::U8),
             role: Role::Other,
             want: Want::Nothing,
@@ -381,9 +384,26 @@ impl<S: Storage, I: Interest> Reader<S, I> {
         &self.interest
     }
 
-    /// The name of the key or tensor that is being read or was read last.
+    /// The name of the key or tensor that is being read or was read last; empty while a name is
+    /// being read, and after an error or at an end that is none of that entry's.
     pub fn name(&self) -> &[u8] {
-        self.storage.slots().get(..self.name_len).unwrap_or(&[])
+        let stored = if self.named { self.storage.slots().get(..self.name_len) } else { None };
+        stored.unwrap_or(&[])
+    }
+
+    /// Absolute offset of what is to be read next, and how many bytes it has at least: of a name
+    /// or a value all that are left. An input that ends before that is truncated.
+    pub fn wanted(&self) -> (u64, u64) {
+        let most = match self.state {
+            State::KeyName(have) | State::Name(have) => self.name_len.saturating_sub(have) as u64,
+            State::Text(done) => self.text.0 - done,
+            State::Elements => {
+                let size = |frame: Frame| frame.element.size().unwrap_or(1);
+                self.frame().map_or(0, |frame| frame.left.saturating_mul(size(frame)))
+            }
+            _ => 0,
+        };
+        (self.at, most.max(self.min() as u64))
     }
 
     fn shown(&self) -> bool {
@@ -631,6 +651,7 @@ impl<S: Storage, I: Interest> Machine for Reader<S, I> {
     fn step(&mut self, offset: u64, input: &[u8]) -> Result<Step, Error> {
         let step = self.advance(offset, input);
         if let Err(error) = step {
+            self.named &= !self.between_entries();
             self.state = State::Failed(error);
             self.notes = [None; NOTES];
         }
@@ -670,6 +691,8 @@ impl<S: Storage, I: Interest> Machine for Reader<S, I> {
             self.emit = Emit::Warning(warning);
             return Ok(End::Item);
         }
+        // What the input lacks is no longer the last entry's.
+        self.named &= !matches!(self.state, State::KeyLength | State::NameLength);
         Ok(match self.state {
             State::Done | State::Stopped => End::Complete,
             State::Magic | State::Version | State::Counts => End::Pending("the header"),

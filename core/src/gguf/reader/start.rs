@@ -85,16 +85,17 @@ impl<S: Storage, I: Interest> Reader<S, I> {
 
     /// Passes a name's length word; the name must be there, and there must be room for it.
     pub(super) fn name_room(&mut self, len: u64) -> Result<(), Error> {
+        self.named = false;
         let full = Error::new(ErrorKind::Full(Full { need: len }), self.at);
         self.cap(Cap::GgufKeyBytes, len, self.limits.gguf_key_bytes.into())?;
         self.at += self.width() as u64;
         self.require(len)?;
         self.name_len = usize::try_from(len).map_err(|_| full)?;
+        self.named = len == 0;
         if self.storage.slots().len() < self.name_len {
             self.storage.grow(self.name_len);
         }
         if self.storage.slots().len() < self.name_len {
-            self.name_len = 0;
             return Err(full);
         }
         Ok(())
@@ -118,6 +119,7 @@ impl<S: Storage, I: Interest> Reader<S, I> {
             self.state = more(have + taken);
             return Ok(Turn::On);
         }
+        self.named = true;
         self.enter(next)
     }
 }

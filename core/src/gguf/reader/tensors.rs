@@ -16,14 +16,16 @@ impl<S: Storage, I: Interest> Reader<S, I> {
             self.note(Note::NameEmpty, self.begin)?;
             return self.enter(State::Dimensions);
         }
-        if len >= 64 {
-            self.note(Note::NameLong { len }, self.begin)?;
-        }
         self.enter(State::Name(0))
     }
 
     pub(super) fn dimensions(&mut self, rest: &[u8]) -> Result<Turn, Error> {
         let Some(found) = self.u32(rest) else { return Ok(Turn::Wait) };
+        // Noted when the name is known, which is told with it.
+        let len = self.name_len as u64;
+        if len >= 64 {
+            self.note(Note::NameLong { len }, self.begin)?;
+        }
         match u8::try_from(found) {
             Ok(n_dims) if usize::from(n_dims) <= MAX_DIMS => self.info.n_dims = n_dims,
             _ => return Err(self.error(Fault::Dimensions { found })),
