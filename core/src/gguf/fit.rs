@@ -35,7 +35,8 @@
 
 use core::fmt;
 
-use super::GgmlType;
+use super::value::Mismatch;
+use super::{GgmlType, Hparam};
 
 mod model;
 
@@ -47,6 +48,18 @@ const CELLS: u64 = 256;
 pub const MAX_PARALLEL: u32 = 256;
 /// Layers that llama.cpp admits (`LLAMA_MAX_LAYERS`).
 pub const MAX_LAYERS: u32 = 512;
+/// Types that the server takes for its cache (`-ctk`, `-ctv`); it refuses every other.
+pub const CACHE_TYPES: [GgmlType; 9] = [
+    GgmlType::F32,
+    GgmlType::F16,
+    GgmlType(30), // bf16
+    GgmlType(8),  // q8_0
+    GgmlType(2),  // q4_0
+    GgmlType(3),  // q4_1
+    GgmlType(20), // iq4_nl
+    GgmlType(6),  // q5_0
+    GgmlType(7),  // q5_1
+];
 
 /// How the server is to be started; the defaults are the server's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +75,7 @@ pub struct Settings {
     pub batch: u32,
     /// `-ub`: tokens of a micro-batch: 512.
     pub ubatch: u32,
-    /// `-ctk`: type of cached keys: f16.
+    /// `-ctk`: type of cached keys, one of [`CACHE_TYPES`]: f16.
     pub keys: GgmlType,
     /// `-ctv`: type of cached values: f16.
     pub values: GgmlType,
@@ -105,10 +118,15 @@ pub enum Unknown {
     Cache(OtherCache),
     /// A key that the law needs is absent or 0.
     Missing(&'static str),
-    /// A list by layer is shorter than the layers, or there are more than [`MAX_LAYERS`].
+    /// A key is there, but not as an integer of 32 bits. The server does not load such a model,
+    /// so nothing stands in for its value.
+    Wrong(Hparam, Mismatch),
+    /// A list by layer is shorter than the layers.
     Layers,
-    /// The cache cannot have this type: unknown, rows that are no whole number of blocks, or
-    /// quantized values without flash attention.
+    /// There are more layers than [`MAX_LAYERS`].
+    TooManyLayers(u32),
+    /// The cache cannot have this type: none of [`CACHE_TYPES`], rows that are no whole number of
+    /// blocks, or quantized values without flash attention.
     CacheType(GgmlType),
     /// `parallel`, `batch` or `ubatch` is outside of what the server admits.
     Settings(&'static str),
@@ -131,8 +149,14 @@ impl fmt::Display for Unknown {
             Unknown::Cache(kind) => {
                 write!(f, "the model has {kind}, whose cache follows another law")
             }
-            Unknown::Missing(key) => write!(f, "the model does not say its {key}"),
-            Unknown::Layers => f.write_str("a list by layer does not fit the number of layers"),
+            Unknown::Missing(key) => write!(f, "the model's {key} is absent or 0"),
+            Unknown::Wrong(key, why) => {
+                write!(f, "the model's {} cannot be used: it is {why}", key.key())
+            }
+            Unknown::Layers => f.write_str("a list by layer is shorter than the number of layers"),
+            Unknown::TooManyLayers(layers) => {
+                write!(f, "the model has {layers} layers, and the server admits {MAX_LAYERS}")
+            }
             Unknown::CacheType(ty) => write!(f, "the cache cannot be kept as {ty}"),
             Unknown::Settings(name) => write!(f, "the server does not admit this {name}"),
             Unknown::TooLarge => f.write_str("a size passes 64 bits"),
@@ -403,7 +427,12 @@ fn cells(
         return Err(Unknown::Missing("block count"));
     }
     if model.layers > MAX_LAYERS {
-        return Err(Unknown::Layers);
+        return Err(Unknown::TooManyLayers(model.layers));
+    }
+    if let Some(ty) =
+        [settings.keys, settings.values].into_iter().find(|ty| !CACHE_TYPES.contains(ty))
+    {
+        return Err(Unknown::CacheType(ty));
     }
     if !settings.flash && settings.values.block().is_none_or(|(elements, _)| elements > 1) {
         return Err(Unknown::CacheType(settings.values));

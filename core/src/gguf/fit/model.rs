@@ -3,7 +3,8 @@
 use core::fmt;
 
 use super::Unknown;
-use crate::gguf::{Hparam, Kind, PerLayer, Summary};
+use crate::gguf::value::Mismatch;
+use crate::gguf::{Found, Hparam, Kind, PerLayer, Summary};
 
 /// A number for each layer, or one for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,7 +172,8 @@ impl<'a> Model<'a> {
     /// all its files.
     ///
     /// # Errors
-    /// [`Unknown`], when the file is no model, or a key is absent or not what it should be.
+    /// [`Unknown`], when the file is no model, or a key is absent or not what it should be: a key
+    /// that is there with a value of another kind is [`Unknown::Wrong`], never as if it were absent.
     pub fn of(summary: &'a Summary, weights: u64) -> Result<Self, Unknown> {
         if !matches!(summary.kind(), Kind::Model | Kind::Vocabulary) {
             return Err(Unknown::NoModel);
@@ -179,54 +181,67 @@ impl<'a> Model<'a> {
         if summary.unsized_tensors() > 0 {
             return Err(Unknown::TensorType);
         }
-        let number = |hparam| summary.get(hparam).value().and_then(|n: u64| u32::try_from(n).ok());
+        let narrow = |hparam, n: u64| {
+            u32::try_from(n).map_err(|_| Unknown::Wrong(hparam, Mismatch::TooLarge))
+        };
+        let number = |hparam| match summary.get(hparam) {
+            Found::Absent => Ok(None),
+            Found::Value(n) => narrow(hparam, n).map(Some),
+            Found::Wrong(why) => Err(Unknown::Wrong(hparam, why)),
+        };
         let missing = |name: &'static str| Unknown::Missing(name);
+        // One for all layers, or one for each.
         let heads = |hparam| match summary.per_layer(hparam) {
             PerLayer::Absent => Ok(None),
-            PerLayer::Same(n) => {
-                u32::try_from(n).map(|n| Some(Heads::Same(n))).map_err(|_| Unknown::TooLarge)
-            }
+            PerLayer::Same(n) => narrow(hparam, n).map(|n| Some(Heads::Same(n))),
             PerLayer::Each { values, .. } => Ok(Some(Heads::Each(values))),
-            PerLayer::Wrong(_) => Err(missing("head count")),
+            PerLayer::Wrong(why) => Err(Unknown::Wrong(hparam, why)),
         };
         let arch = summary.architecture().ok_or(missing("architecture"))?;
-        let embedding = number(Hparam::EmbeddingLength).ok_or(missing("embedding length"))?;
+        let embedding = number(Hparam::EmbeddingLength)?.ok_or(missing("embedding length"))?;
         let all_heads = heads(Hparam::HeadCount)?.ok_or(missing("head count"))?;
         let default_length = all_heads.of(0).and_then(|heads| embedding.checked_div(heads));
-        let length = |hparam| number(hparam).or(default_length).unwrap_or(0);
-        let used = number(Hparam::ExpertUsedCount).unwrap_or(1).max(1);
-        let announced = |&&(hparam, _): &&(Hparam, OtherCache)| match summary.per_layer(hparam) {
-            PerLayer::Absent => false,
-            PerLayer::Wrong(_) => true,
-            found => found.max() != Some(0),
+        let length = |hparam| Ok(number(hparam)?.or(default_length).unwrap_or(0));
+        let used = number(Hparam::ExpertUsedCount)?.unwrap_or(1).max(1);
+        let feed_forward = match heads(Hparam::FeedForwardLength)? {
+            None => None,
+            Some(Heads::Same(n)) => Some(n),
+            Some(Heads::Each(values)) => values.iter().max().copied(),
         };
+        let vocabulary = match (summary.tokens(), summary.get(Hparam::VocabSize)) {
+            (Some(tokens), _) => tokens,
+            (None, Found::Wrong(why)) => return Err(Unknown::Wrong(Hparam::VocabSize, why)),
+            (None, size) => size.value().unwrap_or(0),
+        };
+        let mut other = None;
+        for (hparam, kind) in ANNOUNCED {
+            let announced = match summary.per_layer(hparam) {
+                PerLayer::Absent => false,
+                PerLayer::Wrong(why) => return Err(Unknown::Wrong(hparam, why)),
+                found => found.max() != Some(0),
+            };
+            other = other.or(announced.then_some(kind));
+        }
         Ok(Model {
             arch,
-            layers: number(Hparam::BlockCount).ok_or(missing("block count"))?,
+            layers: number(Hparam::BlockCount)?.ok_or(missing("block count"))?,
             heads: all_heads,
             heads_kv: heads(Hparam::HeadCountKv)?.unwrap_or(all_heads),
-            key_length: length(Hparam::KeyLength),
-            value_length: length(Hparam::ValueLength),
-            key_length_swa: number(Hparam::KeyLengthSwa),
-            value_length_swa: number(Hparam::ValueLengthSwa),
+            key_length: length(Hparam::KeyLength)?,
+            value_length: length(Hparam::ValueLength)?,
+            key_length_swa: number(Hparam::KeyLengthSwa)?,
+            value_length_swa: number(Hparam::ValueLengthSwa)?,
             embedding,
-            feed_forward: summary
-                .per_layer(Hparam::FeedForwardLength)
-                .max()
-                .map(|n| n.saturating_mul(used.into())),
-            window: number(Hparam::SlidingWindow),
-            pattern: match summary.per_layer(Hparam::SlidingWindowPattern) {
-                PerLayer::Same(n) => {
-                    Some(Pattern::Period(u32::try_from(n).map_err(|_| Unknown::TooLarge)?))
-                }
-                PerLayer::Each { values, .. } => Some(Pattern::Each(values)),
-                PerLayer::Absent => None,
-                PerLayer::Wrong(_) => return Err(missing("sliding window pattern")),
-            },
-            vocabulary: summary.tokens().or(summary.get(Hparam::VocabSize).value()).unwrap_or(0),
-            context: number(Hparam::ContextLength),
+            feed_forward: feed_forward.map(|n| u64::from(n) * u64::from(used)),
+            window: number(Hparam::SlidingWindow)?,
+            pattern: heads(Hparam::SlidingWindowPattern)?.map(|pattern| match pattern {
+                Heads::Same(period) => Pattern::Period(period),
+                Heads::Each(flags) => Pattern::Each(flags),
+            }),
+            vocabulary,
+            context: number(Hparam::ContextLength)?,
             weights,
-            other: ANNOUNCED.iter().find(announced).map(|&(_, other)| other),
+            other,
         })
     }
 }

@@ -112,7 +112,10 @@ fn what_is_not_known_has_no_number() {
     let latent = Model { other: Some(OtherCache::Latent), ..gemma() };
     assert_eq!(unknown(latent, ctx(0, 1)), Unknown::Cache(OtherCache::Latent));
     assert_eq!(unknown(Model { layers: 0, ..gemma() }, ctx(0, 1)), Unknown::Missing("block count"));
-    assert_eq!(unknown(Model { layers: u32::MAX, ..gemma() }, ctx(0, 1)), Unknown::Layers);
+    for layers in [513, u32::MAX] {
+        let why = unknown(Model { layers, ..gemma() }, ctx(0, 1));
+        assert_eq!(why, Unknown::TooManyLayers(layers));
+    }
     assert_eq!(
         unknown(Model { context: None, ..gemma() }, ctx(0, 1)),
         Unknown::Missing("context length")
@@ -164,4 +167,125 @@ fn verdicts_around_the_border() {
     assert_eq!(law.verdict(least.low()), Verdict::Unknown(Unknown::WithinEstimate));
     assert_eq!(law.verdict(least.low() - 1), Verdict::DoesNotFit);
     assert_eq!(law.verdict(0), Verdict::DoesNotFit);
+}
+
+#[test]
+fn the_cache_has_the_servers_types_alone() {
+    // A head of 256 is a whole number of blocks of every type there is.
+    let names: alloc::vec::Vec<_> = GgmlType::all()
+        .filter(|&ty| {
+            let keys = Law::new(&gemma(), &Settings { keys: ty, ..ctx(0, 1) });
+            let values = Law::new(&gemma(), &Settings { values: ty, ..ctx(0, 1) });
+            for law in [&keys, &values] {
+                assert!(law.is_ok() || *law.as_ref().unwrap_err() == Unknown::CacheType(ty));
+            }
+            assert_eq!(keys.is_ok(), values.is_ok());
+            keys.is_ok()
+        })
+        .filter_map(GgmlType::name)
+        .collect();
+    assert_eq!(names, ["f32", "f16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl", "bf16"]);
+}
+
+/// A header with the keys of a small model and one more, or one instead of another.
+fn of_keys(
+    arch: &str,
+    name: &str,
+    value: &super::super::write::Value<'_>,
+) -> Result<Need, Unknown> {
+    use super::super::write::{Encoder, Value};
+    use super::super::{Endian, Options, Reader, Scalar, Summary};
+    use crate::{Machine, Need as Wants, visit};
+
+    let encoder = Encoder::new(3, Endian::Little).unwrap();
+    let mut keys = alloc::vec::Vec::new();
+    let mut count = 1;
+    encoder.pair(&mut keys, b"general.architecture", &Value::String(arch.as_bytes())).unwrap();
+    let base = [
+        ("context_length", 4096),
+        ("embedding_length", 256),
+        ("block_count", 6),
+        ("attention.head_count", 4),
+        ("vocab_size", 100),
+    ];
+    for (key, number) in base.into_iter().filter(|(key, _)| *key != name) {
+        let key = alloc::format!("{arch}.{key}");
+        encoder.pair(&mut keys, key.as_bytes(), &Value::Scalar(Scalar::U32(number))).unwrap();
+        count += 1;
+    }
+    encoder.pair(&mut keys, alloc::format!("{arch}.{name}").as_bytes(), value).unwrap();
+    let mut file = b"GGUF".to_vec();
+    encoder.u32(&mut file, 3);
+    encoder.count(&mut file, 1).unwrap();
+    encoder.count(&mut file, count + 1).unwrap();
+    file.extend(keys);
+    // One tensor: its name, a dimension of 1, f32, offset 0, and its data.
+    encoder.count(&mut file, 1).unwrap();
+    file.push(b't');
+    encoder.u32(&mut file, 1);
+    encoder.count(&mut file, 1).unwrap();
+    encoder.u32(&mut file, 0);
+    encoder.count(&mut file, 0).unwrap();
+    file.resize(file.len().next_multiple_of(32) + 32, 0);
+
+    let mut summary = Summary::new();
+    let total = Some(file.len() as u64);
+    let mut reader = Reader::new(total, Options::default(), [0u8; 64], Summary::interest());
+    while let Wants::At { offset, .. } = reader.need() {
+        visit(&mut reader, offset, &file[offset as usize..], |item| summary.see(&item)).unwrap();
+    }
+    Model::of(&summary, 4)
+        .and_then(|model| Law::new(&model, &ctx(1024, 1)))
+        .and_then(|law| law.need())
+}
+
+#[test]
+fn a_key_of_another_kind_is_not_an_absent_one() {
+    use super::super::write::Value;
+    use super::super::{Mismatch, Scalar, ValueType};
+    use alloc::string::ToString;
+
+    let sound = of_keys("gemma3", "attention.key_length", &Value::Scalar(Scalar::U64(64))).unwrap();
+    assert_eq!(sound.kv, 1024 * 6 * 4 * (64 + 64) * 2);
+    let items = [Value::Scalar(Scalar::F32(64.0)), Value::Scalar(Scalar::F32(64.0))];
+    let wrong = [
+        (Value::String(b"64"), Mismatch::String),
+        (Value::Scalar(Scalar::F32(64.0)), Mismatch::NotInteger),
+        (Value::Scalar(Scalar::Bool(true)), Mismatch::NotInteger),
+        (Value::Scalar(Scalar::I32(-1)), Mismatch::Negative),
+        (Value::Scalar(Scalar::U64(1 << 33)), Mismatch::TooLarge),
+        (Value::Array { element: ValueType::F32, items: &items }, Mismatch::Array),
+    ];
+    let keys = [
+        Hparam::ContextLength,
+        Hparam::EmbeddingLength,
+        Hparam::BlockCount,
+        Hparam::FeedForwardLength,
+        Hparam::ExpertUsedCount,
+        Hparam::HeadCount,
+        Hparam::HeadCountKv,
+        Hparam::KeyLength,
+        Hparam::ValueLength,
+        Hparam::KeyLengthSwa,
+        Hparam::ValueLengthSwa,
+        Hparam::SlidingWindow,
+        Hparam::SlidingWindowPattern,
+        Hparam::KvLoraRank,
+    ];
+    for arch in ["llama", "gemma3"] {
+        for key in keys {
+            for (value, why) in &wrong {
+                let found = of_keys(arch, key.key(), value);
+                if key == Hparam::KvLoraRank && *why == Mismatch::TooLarge {
+                    assert_eq!(found, Err(Unknown::Cache(OtherCache::Latent)));
+                    continue;
+                }
+                assert_eq!(found, Err(Unknown::Wrong(key, *why)), "{arch} {key:?} {value:?}");
+                let text = found.unwrap_err().to_string();
+                assert!(text.contains(key.key()), "{text}");
+            }
+        }
+    }
+    let absent = of_keys("llama", "block_count", &Value::Scalar(Scalar::U32(0))).unwrap_err();
+    assert_eq!(absent.to_string(), "the model's block count is absent or 0");
 }
