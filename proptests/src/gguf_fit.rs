@@ -14,8 +14,23 @@ fn rank(verdict: Verdict) -> (u8, u64) {
     }
 }
 
+/// Whether more sequences must not do better: where they share a cache, and where both numbers
+/// divide the context in multiples of 256, so that nothing is rounded up.
+pub fn comparable(one: &Settings, other: &Settings) -> bool {
+    let number = |settings: &Settings| settings.parallel.unwrap_or(4);
+    let shared =
+        |settings: &Settings| settings.parallel.is_none() || settings.unified.unwrap_or(false);
+    let even = |settings: &Settings| {
+        settings.context > 0
+            && settings.context.is_multiple_of(256)
+            && (settings.context / 256).checked_rem(number(settings)) == Some(0)
+    };
+    number(one) == number(other) || (shared(one) && shared(other)) || (even(one) && even(other))
+}
+
 /// A harder task (`more`, which asks for no less of anything) and less memory never do better, and
-/// what fits, or cannot, does so by the numbers.
+/// what fits, or cannot, does so by the numbers. Different numbers of sequences are held against
+/// each other only where they are [`comparable`].
 ///
 /// # Errors
 /// [`Broken`].
@@ -48,12 +63,21 @@ pub fn monotone(
         "nor allows more context",
         || format!("{:?} {:?}", law.largest_context(small), law.largest_context(large)),
     )?;
+    if !comparable(settings, more) {
+        return Ok(());
+    }
     not_better("a harder task is not better", harder.verdict(large), law.verdict(large))
 }
 
 fn truthful(law: &Law, model: &Model<'_>, budget: u64) -> Held {
     let need = law.need();
     let wrong = |found: String| Err(Broken { law: "a verdict holds by the numbers", found });
+    if let (Verdict::Fits, Ok(need)) = (law.verdict(budget), need) {
+        let largest = law.largest_context(budget);
+        if largest.is_none_or(|largest| largest < need.context) {
+            return wrong(format!("{} fits, and {largest:?} is the largest", need.context));
+        }
+    }
     match (law.verdict(budget), need) {
         (Verdict::Fits, Ok(need)) if need.high().is_none_or(|high| high > budget) => {
             wrong(format!("fits: {need:?} in {budget}"))

@@ -12,8 +12,10 @@
 //!
 //! A [`Law`] is made once from a [`Model`] and [`Settings`]; it answers [`need`](Law::need),
 //! [`verdict`](Law::verdict) and [`largest_context`](Law::largest_context). The verdict is
-//! monotone: more context, more sequences or a larger micro-batch never makes it better, more
-//! memory never worse.
+//! monotone: more context or a larger micro-batch never makes it better, more memory never worse.
+//! So do more sequences where they share a cache, and where both numbers divide the context in
+//! multiples of 256. Where they do not, the server rounds each sequence's share up: 16 sequences
+//! of 4096 tokens have 4096 cells, 15 have 7680, so that 16 may fit where 15 do not.
 //!
 //! ```
 //! use rocload_core::gguf::fit::{Heads, Law, Model, Settings, Verdict};
@@ -260,6 +262,8 @@ pub struct Law {
     weights: u64,
     vocabulary: u64,
     context: u32,
+    /// What the model was trained with, or more where more was asked for.
+    most: u32,
     parallel: u32,
     unified: bool,
     settings: Settings,
@@ -304,6 +308,7 @@ impl Law {
             weights: model.weights,
             vocabulary: model.vocabulary,
             context,
+            most: context.max(model.context.unwrap_or(0)),
             parallel,
             // The server's own choice of sequences comes with a shared cache.
             unified: settings.parallel.is_none() || settings.unified.unwrap_or(false),
@@ -340,12 +345,15 @@ impl Law {
         let kv_windowed = of_cells(cells_windowed, self.windowed)?;
         let kv = of_cells(per_sequence, self.full)?.checked_add(kv_windowed)?;
         let masks = per_sequence.checked_add(cells_windowed)?.checked_mul(2)?;
-        let compute = |token: u64| ubatch.checked_mul(token.checked_add(masks)?);
+        // Each sequence has its masks, of which one alone may live at a time: at most all do. By
+        // that the upper end does not fall where more sequences divide the context among them.
+        let all_masks = masks.checked_mul(streams)?;
+        let compute = |token: u64, masks| ubatch.checked_mul(token.checked_add(masks)?);
         let compute = match self.settings.flash {
             true => Some(Estimate {
-                low: compute(self.token / 2)?,
-                likely: compute(self.token)?,
-                high: compute(self.token.checked_mul(2)?)?,
+                low: compute(self.token / 2, masks)?,
+                likely: compute(self.token, masks)?,
+                high: compute(self.token.checked_mul(2)?, all_masks)?,
             }),
             false => None,
         };
@@ -362,13 +370,10 @@ impl Law {
         })
     }
 
-    /// Whether so many sequences, or any fewer, are sure to fit with that context. Fewer, since
-    /// rounding lets some numbers of sequences need more than the next ones.
+    /// Whether the sequences are sure to fit with that context.
     fn sure(&self, context: u32, budget: u64) -> bool {
-        (1..=self.parallel).all(|parallel| {
-            let high = self.need_of(context, parallel).and_then(|need| need.high());
-            high.is_some_and(|high| high <= budget)
-        })
+        let high = self.need_of(context, self.parallel).and_then(|need| need.high());
+        high.is_some_and(|high| high <= budget)
     }
 
     /// Whether so many sequences are sure not to fit with the least context. More sequences need
@@ -386,8 +391,9 @@ impl Law {
         if self.sure(self.context, budget) {
             return Verdict::Fits;
         }
-        if let Some(context) = self.largest_context(budget).filter(|&most| most < self.context) {
-            return Verdict::FitsWithCtx(context.into());
+        let largest = self.largest_context(budget);
+        if let Some(context) = largest.filter(|&most| most < self.context.into()) {
+            return Verdict::FitsWithCtx(context);
         }
         if self.hopeless(budget) {
             return Verdict::DoesNotFit;
@@ -399,12 +405,14 @@ impl Law {
         })
     }
 
-    /// The most context, a multiple of 256 that is no larger than what was asked for, that is
-    /// sure to fit into `budget` bytes; `None` = not even 256, or it cannot be said.
-    pub fn largest_context(&self, budget: u64) -> Option<u32> {
+    /// The most context that is sure to fit into `budget` bytes with the number of sequences asked
+    /// for: the largest multiple of 256, up to what the model was trained with, or to what was asked
+    /// for where that is more. Where the settings fit as they are it is never less than what the
+    /// server makes of them ([`Need::context`]). `None` = not even 256, or it cannot be said.
+    pub fn largest_context(&self, budget: u64) -> Option<u64> {
         let of = |steps: u32| steps.checked_mul(CELLS as u32);
-        // Largest number of steps that fits: `low` does, `high` does not.
-        let (mut low, mut high) = (0, self.context / CELLS as u32 + 1);
+        // Largest number of steps that fits: `low` does, `high` does not or is too many.
+        let (mut low, mut high) = (0, self.most.div_ceil(CELLS as u32) + 1);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if of(middle).is_some_and(|context| self.sure(context, budget)) {
@@ -413,7 +421,9 @@ impl Law {
                 high = middle;
             }
         }
-        of(low).filter(|&context| context > 0)
+        let asked = self.need().ok().filter(|_| self.sure(self.context, budget));
+        let largest = (u64::from(low) * CELLS).max(asked.map_or(0, |need| need.context));
+        (largest > 0).then_some(largest)
     }
 }
 

@@ -289,3 +289,49 @@ fn a_key_of_another_kind_is_not_an_absent_one() {
     let absent = of_keys("llama", "block_count", &Value::Scalar(Scalar::U32(0))).unwrap_err();
     assert_eq!(absent.to_string(), "the model's block count is absent or 0");
 }
+
+#[test]
+fn the_largest_context_holds_what_was_asked_for() {
+    let largest = |settings, budget| {
+        let law = Law::new(&gemma(), &settings).unwrap();
+        (law.verdict(budget), law.largest_context(budget))
+    };
+    // With room for all, it is what the model was trained with, or what was asked for.
+    for context in [1, 10, 100, 4096, 4100, 32_768] {
+        assert_eq!(largest(ctx(context, 1), 8 << 30), (Verdict::Fits, Some(32_768)), "{context}");
+    }
+    assert_eq!(largest(ctx(50_000, 1), 8 << 30), (Verdict::Fits, Some(50_176)));
+    assert_eq!(largest(ctx(u32::MAX, 1), u64::MAX), (Verdict::Fits, Some(1 << 32)));
+    // With room for what was asked for and no more, it is that, as the server rounds it.
+    for (context, parallel, rounded) in
+        [(1, 1, 256), (300, 1, 512), (4100, 1, 4352), (1000, 3, 1536), (4096, 16, 4096)]
+    {
+        let settings = ctx(context, parallel);
+        let need = Law::new(&gemma(), &settings).unwrap().need().unwrap();
+        assert_eq!(need.context, rounded);
+        let high = need.high().unwrap();
+        assert_eq!(largest(settings, high), (Verdict::Fits, Some(rounded)), "{context}");
+        assert_ne!(largest(settings, high - 1).0, Verdict::Fits, "{context}");
+    }
+    // More than was asked for, up to the border.
+    let more = Law::new(&gemma(), &ctx(8192, 1)).unwrap().need().unwrap().high().unwrap();
+    assert_eq!(largest(ctx(1024, 1), more), (Verdict::Fits, Some(8192)));
+    assert_eq!(largest(ctx(1024, 1), more - 1), (Verdict::Fits, Some(8192 - 256)));
+    let untrained = Law::new(&Model { context: None, ..gemma() }, &ctx(1024, 1)).unwrap();
+    assert_eq!(untrained.largest_context(8 << 30), Some(1024));
+}
+
+#[test]
+fn the_number_of_sequences_asked_for_is_judged_alone() {
+    // 16 sequences share 4096 cells evenly; 15 would have 512 each.
+    let law = |parallel| Law::new(&gemma(), &ctx(4096, parallel)).unwrap();
+    let [many, fewer] = [16, 15].map(|parallel| law(parallel).need().unwrap().high().unwrap());
+    assert!(many < fewer);
+    assert_eq!(law(16).verdict(many), Verdict::Fits);
+    assert_ne!(law(15).verdict(many), Verdict::Fits);
+    // Where both divide the context evenly, more sequences need more.
+    for pair in [1, 2, 4, 8, 16].windows(2) {
+        let [one, other] = [pair[0], pair[1]].map(|parallel| law(parallel).need().unwrap());
+        assert!(one.exact() < other.exact() && one.high() < other.high(), "{pair:?}");
+    }
+}

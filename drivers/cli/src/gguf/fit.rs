@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rocload::core::gguf::GgmlType;
-use rocload::core::gguf::fit::{Law, Need, Settings, Unknown, Verdict};
+use rocload::core::gguf::fit::{CACHE_TYPES, Law, Need, Settings, Unknown, Verdict};
 use rocload::model::Options;
 use serde::Serialize;
 
@@ -59,7 +59,7 @@ pub(super) struct Wishes {
     /// Tokens of a micro-batch (-ub)
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..))]
     ubatch: u32,
-    /// Type of cached keys and values, such as f16, q8_0 or q4_0
+    /// Type of cached keys and values: f32, f16, bf16, q8_0, q4_0, q4_1, iq4_nl, q5_0 or q5_1
     #[arg(long, value_name = "TYPE", value_parser = cache_type)]
     cache_type: Option<GgmlType>,
     /// Type of cached keys (-ctk)
@@ -77,7 +77,11 @@ pub(super) struct Wishes {
 }
 
 fn cache_type(name: &str) -> Result<GgmlType, String> {
-    GgmlType::from_name(name).ok_or_else(|| "no tensor type is called so".into())
+    let found = GgmlType::from_name(name).filter(|ty| CACHE_TYPES.contains(ty));
+    found.ok_or_else(|| {
+        let names: Vec<_> = CACHE_TYPES.into_iter().filter_map(GgmlType::name).collect();
+        format!("llama-server keeps its cache as one of {}", names.join(", "))
+    })
 }
 
 impl Wishes {
@@ -176,7 +180,7 @@ struct Answer {
     verdict: Verdict,
     need: Option<Need>,
     why: Option<Unknown>,
-    largest: Option<u32>,
+    largest: Option<u64>,
 }
 
 fn answer(input: &Input, settings: &Settings, budget: (u64, &str)) -> Result<Answer, Failure> {
@@ -218,7 +222,7 @@ struct FitJson<'a> {
     output: Option<u64>,
     compute: Option<EstimateJson>,
     total: Option<u64>,
-    largest_context: Option<u32>,
+    largest_context: Option<u64>,
 }
 
 #[derive(Serialize)]

@@ -290,11 +290,12 @@ fn fit_in_words_and_numbers() {
             .contains("unknown without flash attention")
     );
     gguf("fit", [model(TINY)]).fine();
-    let wrong = gguf("fit --cache-type q9", [model(TINY)]);
-    assert!(
-        wrong.code == Some(2) && wrong.err.contains("no tensor type is called so"),
-        "{wrong:?}"
-    );
+    for ty in ["q9", "i8", "f64", "q6_K", "mxfp4"] {
+        for option in ["--cache-type", "--cache-type-k", "--cache-type-v"] {
+            let text = "llama-server keeps its cache as one of f32, f16, bf16, q8_0, q4_0, q4_1,";
+            gguf(&format!("fit {option} {ty}"), [model(TINY)]).misused(text);
+        }
+    }
 }
 
 #[test]
