@@ -87,7 +87,7 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let cli = Cli::from_arg_matches(&matches)?;
     let checked = match &cli.command {
         Command::Kpack(kpack) => kpack.check(),
-        Command::Gguf(gguf) => gguf.check(),
+        Command::Gguf(gguf) => gguf::Gguf::check_inputs(&matches).and_then(|()| gguf.check()),
         _ => Ok(()),
     };
     checked.map_err(|(kind, message)| usage_error(args, kind, &message))?;

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::error::ErrorKind as UsageKind;
 use rocload::core::gguf::{Item, TensorInfo, Want};
 use rocload::error::printable;
 use rocload::{FileAt, ReadAt};
@@ -23,7 +24,8 @@ use crate::ui::Ui;
   rocload gguf hash model.gguf
   rocload gguf hash a.gguf > a.sums; rocload gguf hash b.gguf | diff a.sums -
 
-The metadata has no part in it: files that differ in their keys alone have the same lines.")]
+The metadata has no part in it: files that differ in their keys alone have the same lines. Standard
+input (-) is a header without its data, so it has no sums.")]
 pub(super) struct Hash {
     /// Models
     #[arg(value_name = "FILE", required = true)]
@@ -42,6 +44,14 @@ struct HashJson<'a> {
 }
 
 impl Hash {
+    pub(super) fn check(&self) -> Result<(), (UsageKind, String)> {
+        if self.files.iter().any(|path| path.as_os_str() == "-") {
+            let text = "a header on standard input has no tensors to hash: give the file's name";
+            return Err((UsageKind::InvalidValue, text.into()));
+        }
+        Ok(())
+    }
+
     pub(super) fn run(self, ui: &mut Ui) {
         for path in input::expand(ui, &self.files) {
             if ui.is_closed() {

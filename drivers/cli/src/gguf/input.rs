@@ -1,15 +1,16 @@
 //! The files that a command line names: patterns, standard input, models.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use globset::GlobBuilder;
-use rocload::drive::{Window, stream};
-use rocload::gguf::{Reader, Want};
+use rocload::core::End;
+use rocload::drive::{Window, read_at, stream};
+use rocload::gguf::{Interest, Item, Reader, Want, Wanted};
 use rocload::model::Options;
 use rocload::{FileAt, Model};
 
@@ -56,13 +57,82 @@ fn stdin() -> io::Result<(FileAt, bool)> {
     if own.metadata()?.is_file() {
         return Ok((FileAt::new(own)?, true));
     }
-    let mut tee = Tee { from: own, to: tempfile::tempfile()?, failed: None };
-    let mut reader = Reader::new(None, Default::default(), Vec::new(), Want::Nothing);
+    let to = tempfile::tempfile()?;
+    take(io::empty(), own, &to, Want::Nothing)?;
+    Ok((FileAt::new(to)?, false))
+}
+
+/// Keeps as much of `from`, which goes on where `before` ends, as a reader asks for.
+fn take(before: impl Read, from: File, to: &File, interest: impl Interest) -> io::Result<()> {
+    let mut tee = Tee { from, to: to.try_clone()?, failed: None };
+    let mut reader = Reader::new(None, Default::default(), Vec::new(), interest);
     // What is wrong with the header is found again, in the copy.
-    let _ = stream(&mut tee, &mut reader, &mut Window::new(), |_| ControlFlow::<()>::Continue(()));
-    match tee.failed {
-        Some(error) => Err(error),
-        None => Ok((FileAt::new(tee.to)?, false)),
+    let _ = stream(&mut before.chain(&mut tee), &mut reader, &mut Window::new(), |_| {
+        ControlFlow::<()>::Continue(())
+    });
+    tee.failed.map_or(Ok(()), Err)
+}
+
+/// A model that is read no further than some of its keys: it may be cut behind them.
+pub(super) struct Front {
+    path: PathBuf,
+    /// `None` = it cannot be opened, which [`whole`](Self::whole) tells about.
+    source: Option<FileAt>,
+    /// What was read of a pipe, and the pipe.
+    pipe: Option<(File, File)>,
+}
+
+impl Front {
+    /// Takes of standard input what these keys need, or opens the file.
+    pub(super) fn open(path: &Path, keys: &[&str]) -> Result<Front, Failure> {
+        let failed = |error: io::Error| Failure::io("reading standard input", &error);
+        let path = path.to_path_buf();
+        if path.as_os_str() != "-" {
+            return Ok(Front { source: FileAt::open(&path).ok(), path, pipe: None });
+        }
+        let own = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
+        if own.metadata().map_err(failed)?.is_file() {
+            return Ok(Front { source: FileAt::new(own).ok(), path, pipe: None });
+        }
+        let kept = || -> io::Result<_> {
+            let to = tempfile::tempfile()?;
+            take(io::empty(), own.try_clone()?, &to, Wanted::new(keys))?;
+            Ok((FileAt::new(to.try_clone()?)?, to))
+        };
+        let (source, to) = kept().map_err(failed)?;
+        Ok(Front { path, source: Some(source), pipe: Some((to, own)) })
+    }
+
+    /// Shows the keys of these names with their values, up to the last of them; false = the front
+    /// is not that of a sound model.
+    pub(super) fn visit(
+        &self,
+        keys: &[&str],
+        mut see: impl FnMut(&Item<'_>) -> ControlFlow<()>,
+    ) -> bool {
+        let Some(source) = &self.source else { return false };
+        let mut reader = Reader::new(None, Default::default(), Vec::new(), Wanted::new(keys));
+        let read = read_at(source, &mut reader, &mut Window::new(), |item| see(&item));
+        // The end of the source within a value is no error of the reading, but it is not whole.
+        matches!(read, Ok(ControlFlow::Break(()) | ControlFlow::Continue(End::Complete)))
+    }
+
+    /// All of the header.
+    pub(super) fn whole(self) -> Result<Input, Failure> {
+        let Some((mut to, from)) = self.pipe else { return open(&self.path, &Options::default()) };
+        let failed = |error: io::Error| Failure::io("reading standard input", &error);
+        to.rewind().map_err(failed)?;
+        // The copy and its duplicate have one position: reading it to its end is where writing
+        // goes on.
+        let before = to.try_clone().map_err(failed)?;
+        take(before, from, &to, Want::Nothing).map_err(failed)?;
+        let mut options = Options::default();
+        options.header_only = true;
+        let model = FileAt::new(to).map_err(failed).and_then(|source| {
+            Model::from_source(source, &options)
+                .map_err(|error| Failure::library(&error, &self.path))
+        })?;
+        Ok(Input { path: self.path, model })
     }
 }
 

@@ -16,7 +16,7 @@ mod value;
 mod verify;
 
 use clap::error::ErrorKind;
-use clap::{Args, Subcommand};
+use clap::{ArgMatches, Args, Subcommand};
 
 use crate::ui::Ui;
 
@@ -48,9 +48,25 @@ impl Gguf {
     /// What clap cannot check about the options.
     pub(crate) fn check(&self) -> Result<(), (ErrorKind, String)> {
         match &self.command {
+            Command::Hash(hash) => hash.check(),
             Command::Set(set) => set.check(),
             _ => Ok(()),
         }
+    }
+
+    /// Standard input is there once: of the files that are named, one can be `-`.
+    pub(crate) fn check_inputs(matches: &ArgMatches) -> Result<(), (ErrorKind, String)> {
+        let command = matches.subcommand().and_then(|(_, matches)| matches.subcommand());
+        let named = |(_, matches): (&str, &ArgMatches)| -> usize {
+            let files = ["files", "file", "one", "other"].into_iter();
+            let values = files.filter_map(|id| matches.try_get_raw(id).ok().flatten()).flatten();
+            values.filter(|value| *value == "-").count()
+        };
+        if command.map_or(0, named) > 1 {
+            let text = "standard input (-) is given twice, and can be read once";
+            return Err((ErrorKind::ArgumentConflict, text.into()));
+        }
+        Ok(())
     }
 
     pub(crate) fn run(self, ui: &mut Ui) {

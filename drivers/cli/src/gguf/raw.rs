@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
+use rocload::core::gguf::Scalar;
 use rocload::error::printable;
 
 use crate::failure::Failure;
@@ -20,7 +21,11 @@ impl RawOut {
     pub(super) fn new(ui: &mut Ui) -> RawOut {
         let _ = ui.out().flush();
         let out = io::stdout();
-        RawOut { terminal: out.is_terminal(), out: BufWriter::new(out), failed: None }
+        RawOut {
+            terminal: out.is_terminal(),
+            out: BufWriter::with_capacity(64 << 10, out),
+            failed: None,
+        }
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) {
@@ -41,6 +46,13 @@ impl RawOut {
             self.out.write_all(bytes)
         };
         self.failed = written.err();
+    }
+
+    /// A number in a line of its own: nothing in it needs escaping.
+    pub(super) fn number(&mut self, value: Scalar) {
+        if self.failed.is_none() {
+            self.failed = writeln!(self.out, "{value}").err();
+        }
     }
 
     /// Nobody reads on, or nothing can be written any more.

@@ -34,7 +34,8 @@ use crate::ui::{STRONG, Ui};
 
 A value has the type of the key that is there, or the one that is given: u8 to u64, i8 to i64, f32,
 f64, bool, string, and arrays as u32[]=[1,2]. A new key needs a type. Tensors are copied as they are,
-so general.alignment stays.")]
+so general.alignment stays. {arch} at the front of a key stands for the value of
+general.architecture. Floats of an array may be \"NaN\", \"inf\" and \"-inf\" as well.")]
 pub(super) struct Set {
     /// The model
     #[arg(value_name = "FILE")]
@@ -137,6 +138,7 @@ impl Set {
         if let Some(failure) = super::judge::short(&self.file, input.model.facts()) {
             return Err(failure);
         }
+        resolve(&input, &mut changes)?;
         let plan = plan(&input, &mut changes)?;
         let replace = if self.force { Replace::Yes } else { Replace::No };
         let written = Output::create(&self.output, replace).and_then(|mut output| {
@@ -177,6 +179,30 @@ impl Set {
         }
         Ok(())
     }
+}
+
+/// Puts the architecture in place of `{arch}`.
+fn resolve(input: &Input, changes: &mut [Change]) -> Result<(), Failure> {
+    let usage = |text: String| Failure::new(Status::Usage, "usage", text);
+    for at in 0..changes.len() {
+        if !changes[at].key.starts_with("{arch}.") {
+            continue;
+        }
+        let name = super::get::named(input, changes[at].key.as_bytes());
+        let name = String::from_utf8(name).ok().filter(|name| !name.starts_with("{arch}."));
+        let Some(name) = name else {
+            let text = "the model does not name its architecture, for which {arch} would stand";
+            return Err(Failure::new(Status::Failed, "value", text).at(&input.path));
+        };
+        if changes.iter().any(|other| other.key == name) {
+            return Err(usage(format!(
+                "'{}' is given twice",
+                rocload::error::printable(name.as_bytes())
+            )));
+        }
+        changes[at].key = name;
+    }
+    Ok(())
 }
 
 #[derive(Serialize)]
@@ -326,6 +352,13 @@ fn encode(
         .map(|item| match item {
             Value::String(text) if ty == ValueType::String => Ok(text.clone()),
             Value::Number(number) if ty != ValueType::String => Ok(number.to_string()),
+            // As floats that JSON does not have are printed.
+            Value::String(text)
+                if matches!(ty, ValueType::F32 | ValueType::F64)
+                    && ["NaN", "inf", "-inf"].contains(&text.as_str()) =>
+            {
+                Ok(text.clone())
+            }
             Value::Bool(flag) if ty == ValueType::Bool => Ok(flag.to_string()),
             other => Err(format!("{other} is no {ty}")),
         })
@@ -346,6 +379,11 @@ fn scalar(ty: ValueType, text: &str) -> Result<Scalar, String> {
     fn number<T: std::str::FromStr>(text: &str, ty: ValueType) -> Result<T, String> {
         text.trim().parse().map_err(|_| format!("'{text}' is no {ty}"))
     }
+    // A number that is out of range is parsed as infinite; one that is written so is meant.
+    let float = |infinite: bool| match infinite && !text.to_ascii_lowercase().contains("inf") {
+        true => Err(format!("'{text}' is too large for {ty}")),
+        false => Ok(()),
+    };
     Ok(match ty {
         ValueType::U8 => Scalar::U8(number(text, ty)?),
         ValueType::I8 => Scalar::I8(number(text, ty)?),
@@ -353,11 +391,19 @@ fn scalar(ty: ValueType, text: &str) -> Result<Scalar, String> {
         ValueType::I16 => Scalar::I16(number(text, ty)?),
         ValueType::U32 => Scalar::U32(number(text, ty)?),
         ValueType::I32 => Scalar::I32(number(text, ty)?),
-        ValueType::F32 => Scalar::F32(number(text, ty)?),
+        ValueType::F32 => {
+            let value: f32 = number(text, ty)?;
+            float(value.is_infinite())?;
+            Scalar::F32(value)
+        }
         ValueType::Bool => Scalar::Bool(number(text, ty)?),
         ValueType::U64 => Scalar::U64(number(text, ty)?),
         ValueType::I64 => Scalar::I64(number(text, ty)?),
-        ValueType::F64 => Scalar::F64(number(text, ty)?),
+        ValueType::F64 => {
+            let value: f64 = number(text, ty)?;
+            float(value.is_infinite())?;
+            Scalar::F64(value)
+        }
         ValueType::String | ValueType::Array => return Err(format!("{ty} is no number")),
     })
 }

@@ -337,35 +337,36 @@ fn list_tells_every_model_and_every_reason() {
     gguf("list", [dir.path().join("absent")]).failed(4, "absent: listing the folder: no such file");
 }
 
+/// Runs a subcommand whose standard input is a pipe with these bytes.
+fn run(words: &[&str], input: &[u8]) -> Ran {
+    let mut child = command()
+        .arg("gguf")
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // It may stop reading before all is written.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output.into()
+}
+
 #[test]
 fn a_header_on_standard_input() {
     let bytes = fs::read(model(TINY)).unwrap();
-    let run = |words: &[&str], input: &[u8]| -> Ran {
-        let mut child = command()
-            .arg("gguf")
-            .args(words)
-            .arg("-")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let input = input.to_vec();
-        // It may stop reading before all is written.
-        let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
-        let output = child.wait_with_output().unwrap();
-        writer.join().unwrap();
-        output.into()
-    };
     for front in [&bytes[..], &bytes[..7000]] {
-        let ran = run(&["show"], front).fine();
+        let ran = run(&["show", "-"], front).fine();
         assert!(ran.out.contains("rocload tiny llama"), "{ran:?}");
-        run(&["verify"], front).fine();
-        run(&["tensors"], front).fine();
+        run(&["verify", "-"], front).fine();
+        run(&["tensors", "-"], front).fine();
     }
-    run(&["verify"], &bytes[..3000]).failed(3, "-: ");
-    run(&["show"], b"").failed(3, "this is no gguf file but an empty file");
+    run(&["verify", "-"], &bytes[..3000]).failed(3, "-: ");
+    run(&["show", "-"], b"").failed(3, "this is no gguf file but an empty file");
 }
 
 #[test]
@@ -374,4 +375,70 @@ fn patterns_that_the_shell_left_alone() {
     let ran = gguf("verify", [&pattern]).fine();
     assert_eq!(ran.out.lines().count(), 4);
     gguf("verify", [model("nothing-*.gguf")]).failed(4, "no file matches this pattern");
+}
+
+#[test]
+fn standard_input_is_named_once_and_not_hashed() {
+    let bytes = fs::read(model(TINY)).unwrap();
+    for words in [&["diff", "-", "-"][..], &["show", "-", "-"], &["fit", "-", "x.gguf", "-"]] {
+        run(words, &bytes).misused("standard input (-) is given twice");
+    }
+    let same = run(&["diff", "-", model(TINY).to_str().unwrap()], &bytes).fine();
+    assert!(same.out.starts_with("the same 28 keys"), "{same:?}");
+    run(&["hash", "-"], &bytes).misused("a header on standard input has no tensors to hash");
+    assert!(gguf("hash", ["--help"]).fine().out.contains("Standard\ninput (-) is a header"));
+}
+
+#[test]
+fn get_reads_no_further_than_the_key() {
+    let bytes = fs::read(model(TINY)).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let cut = dir.path().join("cut.gguf");
+    // In the midst of the tokens.
+    fs::write(&cut, &bytes[..1500]).unwrap();
+    gguf("show", [&cut]).failed(3, "");
+    for key in ["llama.context_length", "{arch}.context_length"] {
+        let file = cut.to_str().unwrap();
+        assert_eq!(gguf("get", [file, key]).fine().out, "2048\n");
+        assert_eq!(gguf("get --json", [file, key]).fine().json()["value"], 2048);
+        assert_eq!(run(&["get", "-", key], &bytes[..1500]).fine().out, "2048\n");
+        assert_eq!(run(&["get", "-", key], &bytes).fine().out, "2048\n");
+    }
+    let tokens = "tokenizer.ggml.tokens";
+    for (key, code) in [(tokens, 3), ("llama.absent", 3)] {
+        let ran = gguf("get", [cut.to_str().unwrap(), key]);
+        assert_eq!((ran.code, &*ran.out), (Some(code), ""), "{ran:?}");
+        assert_eq!(run(&["get", "-", key], &bytes[..1500]).code, Some(code));
+    }
+    let piped = run(&["get", "-", tokens], &bytes).fine().out;
+    assert_eq!(piped, gguf("get", [model(TINY).to_str().unwrap(), tokens]).fine().out);
+    // What is missing is looked for in the whole header, of a pipe too.
+    run(&["get", "-", "{arch}.context_lenght"], &bytes).failed(4, "there is no key");
+    run(&["get", "-", "{arch}.absent"], b"<html>").failed(3, "a web page");
+}
+
+#[test]
+fn set_takes_what_get_prints() {
+    let dir = tempfile::tempdir().unwrap();
+    let to = dir.path().join("to.gguf");
+    let set = |changes: &[&str]| {
+        let file = model(TINY);
+        let words = [file.to_str().unwrap(), "-f", "-o", to.to_str().unwrap()];
+        gguf("set", words.iter().chain(changes))
+    };
+    set(&["{arch}.context_length=4096", r#"x:f32[]=["NaN","inf","-inf",0.5]"#, "y:f64=-inf"])
+        .fine();
+    let get = |key: &str| gguf("get --json", [to.to_str().unwrap(), key]).fine().json();
+    assert_eq!(get("llama.context_length")["value"], 4096);
+    assert_eq!(get("x")["value"], json!(["NaN", "inf", "-inf", 0.5]));
+    assert_eq!(get("y")["value"], "-inf");
+    set(&["--remove", "{arch}.context_length"]).fine();
+    gguf("get", [to.to_str().unwrap(), "llama.context_length"]).failed(4, "there is no key");
+    set(&["{arch}.x:u32=1", "llama.x:u32=2"]).failed(2, "'llama.x' is given twice");
+    for value in ["x:f32=1e999", "x:f64=-1e999", "x:f32=1e39", "x:f32[]=[1e39]"] {
+        set(&[value]).failed(1, "is too large for f");
+    }
+    for value in ["x:f32[]=[1e999]", r#"x:u32[]=["NaN"]"#, r#"x:f32[]=["1"]"#] {
+        assert_eq!(set(&[value]).code, Some(1), "{value}");
+    }
 }
