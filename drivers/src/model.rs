@@ -21,6 +21,7 @@
 //! ```
 
 use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::ops::ControlFlow;
 use std::path::Path;
 #[cfg(feature = "blocking")]
@@ -94,6 +95,7 @@ pub struct Facts {
     verdict: Verdict,
     remarks: Vec<Remark>,
     total: Option<u64>,
+    names: Vec<u64>,
 }
 
 impl Facts {
@@ -147,6 +149,16 @@ impl Facts {
         }
     }
 
+    /// By its keys it is one of several files.
+    pub fn is_shard(&self) -> bool {
+        several(&self.summary)
+    }
+
+    /// Hashes of the names of its tensors, if it is one of several files.
+    pub(crate) fn names(&self) -> &[u64] {
+        &self.names
+    }
+
     /// How many files the model's set has, by its keys and the name of its file: 1 when it stands
     /// alone.
     ///
@@ -157,14 +169,22 @@ impl Facts {
     }
 
     /// The model's memory as a function of its context. `weights` are the bytes of its tensors
-    /// over all files, `None` = those of this one.
+    /// over all files, `None` = those of this one, which must then be the only one.
     ///
     /// # Errors
     /// Why it is not known.
     pub fn fit(&self, settings: &Settings, weights: Option<u64>) -> Result<Law, Unknown> {
-        let weights = weights.unwrap_or(self.summary.data_bytes());
+        let weights = match weights {
+            Some(weights) => weights,
+            None if !self.is_shard() => self.summary.data_bytes(),
+            None => return Err(Unknown::Shards),
+        };
         Law::new(&fit::Model::of(&self.summary, weights)?, settings)
     }
+}
+
+fn several(summary: &Summary) -> bool {
+    matches!(summary.field(Field::SplitCount), Found::Value(2..))
 }
 
 /// The file's name, taken apart as a shard's.
@@ -178,6 +198,8 @@ pub(crate) struct Scan {
     pub(crate) summary: Box<Summary>,
     remarks: Vec<Remark>,
     name: Vec<u8>,
+    /// Of a shard: a hash for each tensor's name, in the order of the table.
+    names: Vec<u64>,
 }
 
 pub(crate) type Checking = Check<Vec<u8>, Vec<u8>, SummaryInterest>;
@@ -189,10 +211,18 @@ pub(crate) fn checking(total: Option<u64>, options: &Options) -> Checking {
 
 impl Scan {
     pub(crate) fn new() -> Scan {
-        Scan { summary: Box::default(), remarks: Vec::new(), name: Vec::new() }
+        Scan { summary: Box::default(), remarks: Vec::new(), name: Vec::new(), names: Vec::new() }
     }
 
     pub(crate) fn see(&mut self, item: &Item<'_>) {
+        // All keys are known by then, and tensors are at most `Limits::gguf_tensors`.
+        if let Item::Tensor(tensor) = item
+            && several(&self.summary)
+        {
+            let mut hasher = DefaultHasher::new();
+            hasher.write(tensor.name);
+            self.names.push(hasher.finish());
+        }
         match item {
             Item::Key(gguf::Key { name, .. }) | Item::Tensor(gguf::Tensor { name, .. }) => {
                 self.name.clear();
@@ -216,11 +246,13 @@ impl Scan {
         self.summary.see(item);
     }
 
-    /// The facts, from how the driving ended.
+    /// The facts, from how the driving ended; the source has `length` bytes, and `total` says
+    /// whether the file has no more.
     pub(crate) fn facts(
         self,
         driven: Result<End, DriveError>,
         check: &Checking,
+        length: u64,
         total: Option<u64>,
     ) -> Result<Facts, Error> {
         let named = |error: Error| error.with_name(check.name());
@@ -232,10 +264,15 @@ impl Scan {
                 verdict,
                 remarks: self.remarks,
                 total,
+                names: self.names,
             }),
             _ => {
-                let kind = CoreKind::Truncated { need: 1, have: 0 };
-                let error = rocload_core::Error::new(kind, total.unwrap_or(0));
+                // What was passed over may end behind the source.
+                let (wanted, least) = check.wanted();
+                let offset = wanted.min(length);
+                let need = (wanted - offset).saturating_add(least);
+                let kind = CoreKind::Truncated { need, have: length - offset };
+                let error = rocload_core::Error::new(kind, offset);
                 Err(named(Error::new(ErrorKind::Format(error), READING)))
             }
         }
@@ -296,8 +333,8 @@ impl<R: ReadAt> Model<R> {
     /// As [`open`](Model::open).
     pub fn from_source(source: R, options: &Options) -> Result<Self, Error> {
         let io = |error| Error::new(ErrorKind::Io(error), READING);
-        let total = source.total().map_err(io)?;
-        let total = (!options.header_only).then_some(total);
+        let length = source.total().map_err(io)?;
+        let total = (!options.header_only).then_some(length);
         let mut front = [0; sniff::PREFIX];
         let read = source.read_full_at(&mut front, 0).map_err(io)?;
         let kind = sniff::sniff(&front[..read]);
@@ -310,7 +347,7 @@ impl<R: ReadAt> Model<R> {
             scan.see(&item);
             ControlFlow::<()>::Continue(())
         });
-        let facts = scan.facts(driven.map(ended), &check, total).map_err(|error| {
+        let facts = scan.facts(driven.map(ended), &check, length, total).map_err(|error| {
             let changed = source.changed() && matches!(error.kind(), ErrorKind::Format(_));
             if changed { Error::new(ErrorKind::Changed, READING) } else { error }
         })?;

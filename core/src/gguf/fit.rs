@@ -138,6 +138,8 @@ pub enum Unknown {
     Compute,
     /// The estimate's range spans the budget.
     WithinEstimate,
+    /// The model has other files, and what they hold is not known.
+    Shards,
 }
 
 impl fmt::Display for Unknown {
@@ -145,6 +147,9 @@ impl fmt::Display for Unknown {
         match self {
             Unknown::Architecture => {
                 f.write_str("how this architecture keeps its cache is not known")
+            }
+            Unknown::Shards => {
+                f.write_str("the model has other shards, and not all of them are known")
             }
             Unknown::NoModel => f.write_str("the file is no model of its own"),
             Unknown::TensorType => f.write_str("a tensor has a type whose size is not known"),

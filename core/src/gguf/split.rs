@@ -232,6 +232,18 @@ pub enum Fault {
         /// In the files.
         found: u64,
     },
+    /// A tensor's name stands in another shard too.
+    TensorTwice {
+        /// Its place in the table of this shard, from 0.
+        tensor: u32,
+        /// The other shard, from 1.
+        shard: u32,
+    },
+    /// The shards have more tensors than are looked at.
+    TooManyTensors {
+        /// How many at most.
+        limit: u32,
+    },
     /// The caller's memory is too small for so many shards.
     Full {
         /// Bytes that would do.
@@ -270,6 +282,12 @@ impl fmt::Display for Fault {
             }
             Fault::Tensors { said, found } => {
                 write!(f, "split.tensors.count is {said}, and there are {found} tensors")
+            }
+            Fault::TensorTwice { tensor, shard } => {
+                write!(f, "its tensor {tensor} has the name of one in shard {shard}")
+            }
+            Fault::TooManyTensors { limit } => {
+                write!(f, "the shards up to this one have over {limit} tensors, the limit")
             }
             Fault::Full { need } => {
                 write!(f, "memory of {need} bytes is needed for so many shards")

@@ -1,6 +1,6 @@
 //! The other files of a split model: found by name, opened, checked against one another.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,13 @@ pub(crate) struct Gathering {
     check: Option<split::Set<'static, Vec<u8>>>,
     /// Numbers of the files that are there and were not taken in.
     unread: BTreeSet<u32>,
+    /// Hashes of tensors' names, and the shard that each stands in. Two different names of one
+    /// set that share a hash would be called the same: among 2^20 the odds are 1 to 2^25.
+    names: HashMap<u64, u32>,
 }
+
+/// Tensors of a set that are looked at; as many as one file may have.
+const MAX_TENSORS: u32 = 1 << 20;
 
 impl Gathering {
     /// Begins with the name of any file of the set.
@@ -77,6 +83,7 @@ impl Gathering {
             },
             check: split::Set::new(blank(name), Vec::new()).ok(),
             unread: BTreeSet::new(),
+            names: HashMap::new(),
         }
     }
 
@@ -100,9 +107,26 @@ impl Gathering {
             self.unread.insert(name.number);
             self.set.faults.push((path.to_path_buf(), ShardFault::Disagrees(fault)));
         }
+        if let Some(fault) = self.repeated(name.number, facts.names()) {
+            self.set.faults.push((path.to_path_buf(), ShardFault::Disagrees(fault)));
+        }
         if let Some(missing @ 1..) = facts.verdict().missing {
             self.set.faults.push((path.to_path_buf(), ShardFault::Short(missing)));
         }
+    }
+
+    /// Whether a shard has the name of a tensor in a shard before.
+    fn repeated(&mut self, number: u32, names: &[u64]) -> Option<Fault> {
+        for (tensor, &name) in (0..).zip(names) {
+            if let Some(&shard) = self.names.get(&name) {
+                return Some(Fault::TensorTwice { tensor, shard });
+            }
+            if self.names.len() >= MAX_TENSORS as usize {
+                return Some(Fault::TooManyTensors { limit: MAX_TENSORS });
+            }
+            self.names.insert(name, number);
+        }
+        None
     }
 
     pub(crate) fn finish(mut self) -> Set {

@@ -51,8 +51,8 @@ impl Model {
 
     async fn from_source(source: FileAt, path: &Path, options: &Options) -> Result<Self, Error> {
         let io = |error| Error::new(ErrorKind::Io(error), READING);
-        let total = source.total().map_err(io)?;
-        let total = (!options.header_only).then_some(total);
+        let length = source.total().map_err(io)?;
+        let total = (!options.header_only).then_some(length);
         let mut front = [0; sniff::PREFIX];
         let mut have = 0;
         while have < front.len() {
@@ -73,7 +73,7 @@ impl Model {
             ControlFlow::<()>::Continue(())
         });
         let driven = driven.await.map(ended);
-        let facts = match scan.facts(driven, &check, total) {
+        let facts = match scan.facts(driven, &check, length, total) {
             Err(error)
                 if matches!(error.kind(), ErrorKind::Format(_)) && source.changed().await =>
             {

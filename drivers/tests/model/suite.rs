@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use rocload::discover::{self, Found};
+use rocload::gguf::fit::{Settings, Unknown};
 use rocload::gguf::split::Fault;
 use rocload::gguf::{Endian, Found as Value, Hparam, Item, Kind, Strictness, TextField, sniff};
 use rocload::model::{Facts, Options, Set, ShardFault};
@@ -31,6 +32,8 @@ pub(crate) fn suite(driver: &impl Driver) {
     shared_verdicts(driver);
     twins(driver);
     errors(driver);
+    names_of_errors(driver);
+    headers_cut_short(driver);
     texts(driver);
     late_architecture(driver);
     sets(driver);
@@ -169,6 +172,70 @@ fn errors(driver: &impl Driver) {
     }
 }
 
+/// What an error names is what it is about, or nothing.
+fn names_of_errors(driver: &impl Driver) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.gguf");
+    let name = |bytes: &[u8], strictness| {
+        fs::write(&path, bytes).unwrap();
+        let error = driver.open(&path, &options(strictness)).unwrap_err();
+        assert!(error.to_string().len() < 1000, "{error}");
+        error.name().map(|name| name.into_owned())
+    };
+    let (long, key) = ("n".repeat(64), "k".repeat(70_000));
+    let mut raw = Raw::new(3, false);
+    raw.counts(1, 1);
+    raw.text_pair("general.an.earlier.key", "v");
+    raw.tensor(&long, &[4], 0, 0);
+    raw.align(32);
+    raw.floats(4);
+    assert_eq!(name(&raw.0, Strictness::Llama), Some(long));
+    let mut raw = Raw::new(3, false);
+    raw.counts(0, 2);
+    raw.text_pair("earlier", "v");
+    raw.text_pair(&key, "v");
+    assert_eq!(name(&raw.0, Strictness::Specification), Some(key));
+    // Cut within the second name, at its end, and between entries.
+    let begin = 24 + 8 + 7 + 4 + 8 + 1;
+    for cut in [begin, begin + 4, begin + 8, begin + 100] {
+        assert_eq!(name(&raw.0[..cut], Strictness::Tolerant), None, "{cut}");
+    }
+    // Of two that are the same neither is the one read last.
+    let mut raw = Raw::new(3, false);
+    raw.counts(3, 0);
+    for (tensor, offset) in [("twice", 0), ("twice", 32), ("last", 64)] {
+        raw.tensor(tensor, &[4], 0, offset);
+    }
+    raw.align(32);
+    raw.floats(20);
+    assert_eq!(name(&raw.0, Strictness::Tolerant), None);
+}
+
+/// The front of a file, cut within its header, ends in an error that says where and what of.
+fn headers_cut_short(driver: &impl Driver) {
+    let whole = fs::read(fixture("tiny-llama.gguf")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let front = dir.path().join("front.gguf");
+    let mut header_only = Options::default();
+    header_only.header_only = true;
+    for cut in (24..6000).step_by(97) {
+        fs::write(&front, &whole[..cut]).unwrap();
+        let error = driver.open(&front, &header_only).unwrap_err();
+        let ErrorKind::Format(inner) = error.kind() else { panic!("{error}") };
+        let rocload_core::ErrorKind::Truncated { need, have } = inner.kind else {
+            panic!("{error}")
+        };
+        assert!(need > have && inner.offset > 0, "{cut}: {error}");
+        assert_eq!(inner.offset + have, cut as u64, "{error}");
+        let name = error.name().map(|name| name.into_owned().into_bytes());
+        let known = |name: &Vec<u8>| {
+            let entry = [&(name.len() as u64).to_le_bytes()[..], name].concat();
+            whole[..cut].windows(entry.len()).any(|at| at == entry)
+        };
+        assert!(name.as_ref().is_none_or(known), "{cut}: {error}");
+    }
+}
+
 fn texts(driver: &impl Driver) {
     let path = fixture("ok/template-named.gguf");
     let text = |key: &str| driver.text(&path, &Options::default(), key.as_bytes()).unwrap();
@@ -261,6 +328,20 @@ fn sets(driver: &impl Driver) {
     let set = driver.set(&at(1, 2)).unwrap().unwrap();
     assert_eq!(set.fault, Some(Fault::Tensors { said: 5, found: 2 }));
     assert!(driver.set(&fixture("tiny-llama.gguf")).unwrap().is_none());
+    // A tensor's name stands in two shards.
+    for number in 1..=2 {
+        let mut bytes = shard(number - 1, 2, 2);
+        let name = bytes.windows(9).position(|part| part == b"\x02\0\0\0\0\0\0\0t").unwrap();
+        bytes[name + 9] = b'0';
+        fs::write(at(number, 2), bytes).unwrap();
+    }
+    let set = driver.set(&at(1, 2)).unwrap().unwrap();
+    let twice = Fault::TensorTwice { tensor: 0, shard: 1 };
+    let [(path, ShardFault::Disagrees(fault))] = &set.faults[..] else { panic!("{set:?}") };
+    assert!(*fault == twice && *path == at(2, 2) && !set.is_whole(), "{set:?}");
+    // What one shard needs is not what the model needs.
+    let facts = driver.open(&at(1, 2), &Options::default()).unwrap();
+    assert_eq!(facts.fit(&Settings::default(), None).unwrap_err(), Unknown::Shards);
 }
 
 fn folders(driver: &impl Driver) {

@@ -88,14 +88,16 @@ pub(super) fn set(input: &Input) -> Result<Option<SetReport>, Failure> {
     }
     failures.extend(set.fault.iter().map(|fault| wrong(path, fault)));
     if !set.missing.is_empty() {
-        let message = format!("of {} shards {} missing", set.count, lacking(path, &set.missing));
+        let verb = if set.missing.len() == 1 { "is" } else { "are" };
+        let names = lacking(path, &set.missing);
+        let message = format!("of {} shards {names} {verb} missing", set.count);
         failures.push(Failure::new(Status::NotFound, "shards_missing", message).at(path));
     }
     Ok(Some(SetReport { count: set.count, missing: set.missing, failures, weights: set.weights }))
 }
 
-/// The names of missing shards, the first of them where there are many: `a is` or `a, b are`.
-fn lacking(path: &Path, missing: &[u32]) -> String {
+/// The names of missing shards, the first of them where there are many.
+pub(super) fn lacking(path: &Path, missing: &[u32]) -> String {
     let name = model::shard_name(path);
     let names: Vec<String> = missing
         .iter()
@@ -106,10 +108,9 @@ fn lacking(path: &Path, missing: &[u32]) -> String {
         })
         .collect();
     let more = missing.len() - names.len();
-    match (names.len(), more) {
-        (1, 0) => format!("{} is", names[0]),
-        (_, 0) => format!("{} are", names.join(", ")),
-        _ => format!("{} and {more} more are", names.join(", ")),
+    match more {
+        0 => names.join(", "),
+        _ => format!("{} and {more} more", names.join(", ")),
     }
 }
 

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rocload::core::gguf::fit::{Settings, Verdict};
-use rocload::core::gguf::{Hparam, TextField};
+use rocload::core::gguf::{Hparam, Short, TextField};
 use rocload::discover::{Found, Options, discover};
 use rocload::error::printable;
 use rocload::model::ShardFault;
 use serde::Serialize;
 
 use super::fit::{Budget, word};
-use crate::failure::{Failure, printable_path};
+use super::judge::lacking;
+use super::value::string;
+use crate::failure::{Failure, Status, judge, printable_path};
 use crate::text;
 use crate::ui::{FAINT, Ui};
 
@@ -24,8 +26,9 @@ use crate::ui::{FAINT, Ui};
   rocload gguf list --json models | jq -r 'select(.fits == \"fits\") | .file'
 
 FITS? is judged by the files' sizes; with --exact by the memory that llama-server will need, as
-`rocload gguf fit` does. Shards are listed as one model. A file that cannot be read is told with its
-reason, and the exit status is that of the worst.")]
+`rocload gguf fit` does. Shards are listed as one model; whether one fits of which a shard is missing
+or broken is not known. A file that cannot be read is told with its reason, and the exit status is
+that of the worst, as of `rocload gguf verify`.")]
 pub(super) struct List {
     /// Folders
     #[arg(value_name = "DIR", required = true)]
@@ -80,8 +83,15 @@ impl List {
                     return;
                 }
                 match model {
-                    Ok(found) if ui.json => ui.json_line(&self.json(&found, budget)),
-                    Ok(found) => rows.push(self.row(folder, &found, budget)),
+                    Ok(found) => {
+                        // It is listed, and what is wrong with it is in its note.
+                        ui.note(status(&found));
+                        if ui.json {
+                            ui.json_line(&self.json(&found, budget));
+                        } else {
+                            rows.push(self.row(folder, &found, budget));
+                        }
+                    }
                     Err(error) => {
                         let path = error.path().unwrap_or(folder).to_path_buf();
                         failures.push(Failure::library(&error, &path));
@@ -100,6 +110,9 @@ impl List {
     /// Whether the model fits: a word for programs, one for people.
     fn fits(&self, found: &Found, budget: Option<u64>) -> (&'static str, String) {
         let Some(budget) = budget else { return ("unknown", "?".into()) };
+        if !is_whole(found) {
+            return ("unknown", "?".into());
+        }
         if !self.exact {
             let fits = found.size().saturating_add(self.budget.margin) <= budget;
             return if fits { ("fits", "yes".into()) } else { ("does_not_fit", "no".into()) };
@@ -138,7 +151,16 @@ impl List {
         let summary = found.facts.summary();
         let text = |field| {
             let short = summary.text_of(field).value();
-            short.map(|short| String::from_utf8_lossy(short.as_bytes()).into_owned())
+            short.map(|short| {
+                let bytes = short.as_bytes();
+                // A long one is cut, perhaps within a character.
+                match std::str::from_utf8(bytes) {
+                    Err(e) if bytes.len() == Short::CAPACITY && e.error_len().is_none() => {
+                        string(&bytes[..e.valid_up_to()])
+                    }
+                    _ => string(bytes),
+                }
+            })
         };
         ModelJson {
             file: found.path.to_string_lossy(),
@@ -150,6 +172,7 @@ impl List {
             parameters: summary.parameters(),
             context_length: summary.get(Hparam::ContextLength).value(),
             fits: self.fits(found, budget).0,
+            why: (!is_whole(found)).then_some("the set of shards is not whole"),
             exact: self.exact,
             missing_bytes: found.facts.verdict().missing,
             shards: found.set.as_ref().map(|set| set.count),
@@ -157,6 +180,26 @@ impl List {
             note: Some(note(found)).filter(|note| !note.is_empty()),
         }
     }
+}
+
+/// All files of the model's set are there, and nothing is wrong with one.
+fn is_whole(found: &Found) -> bool {
+    match &found.set {
+        Some(set) => set.is_whole(),
+        None => found.facts.files(&found.path).is_ok_and(|files| files == 1),
+    }
+}
+
+/// The exit status that a set of shards calls for, as `verify` has it.
+fn status(found: &Found) -> Status {
+    let Some(set) = &found.set else { return Status::Fine };
+    let of = |(_, fault): &(PathBuf, ShardFault)| match fault {
+        ShardFault::Unreadable(error) => judge(error).0,
+        _ => Status::Malformed,
+    };
+    let missing = if set.missing.is_empty() { Status::Fine } else { Status::NotFound };
+    let whole = if set.fault.is_some() { Status::Malformed } else { Status::Fine };
+    set.faults.iter().map(of).chain([missing, whole]).max().unwrap_or_default()
 }
 
 /// What is wrong with a model that can be read, or that it has several files.
@@ -169,16 +212,30 @@ fn note(found: &Found) -> String {
             _ => own.unwrap_or_default(),
         };
     };
+    if set.is_whole() {
+        return format!("{} shards", set.count);
+    }
+    let mut parts = Vec::new();
     if !set.missing.is_empty() {
-        return format!("{} of {} shards missing", set.missing.len(), set.count);
+        let names = lacking(&found.path, &set.missing);
+        parts.push(format!("{} of {} shards missing: {names}", set.missing.len(), set.count));
     }
-    match (set.faults.first(), &set.fault) {
-        (Some((_, ShardFault::Unreadable(error))), _) => error.fault(),
-        (Some((_, ShardFault::Disagrees(fault))), _) | (None, Some(fault)) => fault.to_string(),
-        (Some((_, ShardFault::Short(missing))), _) => short(*missing),
-        (Some(_), _) => "a shard is at fault".into(),
-        (None, None) => format!("{} shards", set.count),
+    if let Some((path, fault)) = set.faults.first() {
+        let why = match fault {
+            ShardFault::Unreadable(error) => error.fault(),
+            ShardFault::Disagrees(fault) => fault.to_string(),
+            ShardFault::Short(missing) => short(*missing),
+            _ => "it is at fault".into(),
+        };
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        let more = match set.faults.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        parts.push(format!("{}: {why}{more}", printable(name.as_encoded_bytes())));
     }
+    parts.extend(set.fault.iter().map(ToString::to_string));
+    parts.join("; ")
 }
 
 fn print(ui: &mut Ui, folder: &Path, rows: &[Row]) {
@@ -214,14 +271,16 @@ fn print(ui: &mut Ui, folder: &Path, rows: &[Row]) {
 #[derive(Serialize)]
 struct ModelJson<'a> {
     file: std::borrow::Cow<'a, str>,
-    name: Option<String>,
+    name: Option<serde_json::Value>,
     kind: &'static str,
-    architecture: Option<String>,
+    architecture: Option<serde_json::Value>,
     file_type: Option<String>,
     size: u64,
     parameters: u64,
     context_length: Option<u64>,
     fits: &'static str,
+    /// Why it is unknown of a set that is not whole.
+    why: Option<&'static str>,
     exact: bool,
     missing_bytes: Option<u64>,
     shards: Option<u32>,

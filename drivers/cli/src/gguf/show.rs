@@ -165,7 +165,7 @@ struct HeadJson<'a> {
     version: u32,
     endian: String,
     kind: &'static str,
-    architecture: Option<String>,
+    architecture: Option<serde_json::Value>,
     file_type: Option<String>,
     size: Option<u64>,
     alignment: u32,
@@ -184,9 +184,7 @@ fn head<'a>(path: &'a Path, facts: &Facts) -> HeadJson<'a> {
         version: header.version,
         endian: header.endian.to_string(),
         kind: summary.kind().name(),
-        architecture: summary
-            .architecture()
-            .map(|bytes| String::from_utf8_lossy(bytes).into_owned()),
+        architecture: summary.architecture().map(super::value::string),
         file_type: summary.file_type().map(|ty| ty.to_string()),
         size: facts.total(),
         alignment: verdict.start.alignment,

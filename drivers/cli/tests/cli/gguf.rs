@@ -329,11 +329,38 @@ fn list_tells_every_model_and_every_reason() {
     let ran = gguf("list", [dir.path()]);
     assert_eq!(ran.code, Some(3));
     assert!(ran.err.contains("page.gguf: this is no gguf file but a web page (HTML)"), "{ran:?}");
-    assert!(ran.out.contains("(1 of 2 shards missing)") && ran.out.contains("a.gguf"), "{ran:?}");
+    let note = "?  (1 of 2 shards missing: m-00002-of-00002.gguf)";
+    assert!(ran.out.contains(note) && ran.out.contains("a.gguf"), "{ran:?}");
     let lines = gguf("list --json", [dir.path()]).json_lines();
     assert_eq!(lines.len(), 3);
     assert_eq!((&lines[1]["missing_shards"], &lines[1]["shards"]), (&json!([2]), &json!(2)));
     assert_eq!(lines[2]["error"]["kind"], "not_gguf");
+    // Of a set that is not whole nothing is said; the exit status is as `verify`'s.
+    fs::remove_file(dir.path().join("page.gguf")).unwrap();
+    let mut raw = fs::read(model(TINY)).unwrap();
+    let at = raw.windows(5).position(|part| part == b"llama").unwrap();
+    raw[at] = 0xff;
+    let odd = tempfile::tempdir().unwrap();
+    let path = odd.path().join("odd.gguf");
+    fs::write(&path, raw).unwrap();
+    let hex = json!({"hex": "ff6c616d61"});
+    assert_eq!(gguf("list --json", [odd.path()]).fine().json()["architecture"], hex);
+    assert_eq!(gguf("show --json", [&path]).fine().json()["architecture"], hex);
+    let missing = gguf("list --exact --vram 8G", [dir.path()]);
+    assert!(missing.code == Some(4) && missing.out.contains(note), "{missing:?}");
+    fs::write(dir.path().join("m-00002-of-00002.gguf"), "<html>").unwrap();
+    for words in ["list --json --vram 8G", "list --json --exact --vram 8G"] {
+        let ran = gguf(words, [dir.path()]);
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        let set = &ran.json_lines()[1];
+        assert_eq!(
+            (&set["fits"], &set["exact"]),
+            (&json!("unknown"), &json!(words.contains("exact")))
+        );
+        assert!(set["why"].is_string(), "{set}");
+        let note = set["note"].as_str().unwrap();
+        assert!(note.starts_with("m-00002-of-00002.gguf: ") && note.contains("gguf"), "{note}");
+    }
     gguf("list", [dir.path().join("absent")]).failed(4, "absent: listing the folder: no such file");
 }
 
@@ -366,6 +393,14 @@ fn a_header_on_standard_input() {
         run(&["tensors", "-"], front).fine();
     }
     run(&["verify", "-"], &bytes[..3000]).failed(3, "-: ");
+    let cut = run(&["verify", "--json", "-"], &bytes[..3000]).json();
+    let offset = cut["errors"][0]["offset"].as_u64().unwrap();
+    assert!((2000..=3000).contains(&offset), "{cut}");
+    // One shard does not tell what the model needs.
+    let shard = fs::read(model("ok/split-u32/m-00001-of-00002.gguf")).unwrap();
+    let fit = run(&["fit", "--json", "--vram", "8G", "-"], &shard).fine().json();
+    assert_eq!(fit["verdict"], "unknown");
+    assert!(fit["why"].as_str().unwrap().contains("shards"), "{fit}");
     run(&["show", "-"], b"").failed(3, "this is no gguf file but an empty file");
 }
 
