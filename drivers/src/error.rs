@@ -77,7 +77,6 @@ impl Error {
         self
     }
 
-    #[cfg(feature = "blocking")]
     pub(crate) fn with_kernel(mut self, binary: &[u8], arch: &[u8]) -> Self {
         self.0.binary = Some(binary.to_vec());
         self.0.arch = (!arch.is_empty()).then(|| arch.to_vec());

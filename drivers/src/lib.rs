@@ -87,7 +87,7 @@ pub use many::Archives;
 pub use map::Mapped;
 #[cfg(feature = "blocking")]
 pub use model::Model;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use parallel::default_threads;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use verify::Verdict;

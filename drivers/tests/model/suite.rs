@@ -312,12 +312,19 @@ fn sets(driver: &impl Driver) {
     fs::write(at(2, 3), &whole[..whole.len() - 5]).unwrap();
     let set = driver.set(&at(1, 3)).unwrap().unwrap();
     assert!(matches!(set.faults[..], [(_, ShardFault::Short(5))]), "{set:?}");
-    fs::write(at(2, 3), shard(0, 3, 3)).unwrap();
+    // With a tensor of its own: one that stands twice is another fault.
+    let mut other = shard(0, 3, 3);
+    let name = other.windows(2).position(|two| two == b"t0").unwrap();
+    other[name + 1] = b'9';
+    fs::write(at(2, 3), other).unwrap();
     let set = driver.set(&at(1, 3)).unwrap().unwrap();
-    assert!(matches!(
-        set.faults[..],
-        [(_, ShardFault::Disagrees(Fault::NumberDiffers { name: 2, key: 1 }))]
-    ));
+    assert!(
+        matches!(
+            set.faults[..],
+            [(_, ShardFault::Disagrees(Fault::NumberDiffers { name: 2, key: 1 }))]
+        ),
+        "{set:?}"
+    );
     fs::write(at(2, 3), whole).unwrap();
     let set = driver.set(&at(1, 3)).unwrap().unwrap();
     assert!(set.is_whole(), "{set:?}");
