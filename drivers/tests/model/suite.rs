@@ -180,7 +180,7 @@ fn names_of_errors(driver: &impl Driver) {
         fs::write(&path, bytes).unwrap();
         let error = driver.open(&path, &options(strictness)).unwrap_err();
         assert!(error.to_string().len() < 1000, "{error}");
-        error.name().map(|name| name.into_owned())
+        error.name().map(std::borrow::Cow::into_owned)
     };
     let (long, key) = ("n".repeat(64), "k".repeat(70_000));
     let mut raw = Raw::new(3, false);
