@@ -3,7 +3,7 @@
 //! A process may have 10,000 archives at hand and use few of them at a time. [`Files`] keeps the
 //! files open that were read last, up to a cap ([`Limits::open_archives`]); a file that was closed
 //! is opened again when it is read, and must then be the one it was: device, inode, time of change
-//! and size are compared, and [`ErrorKind::Changed`](crate::ErrorKind::Changed) says so if they
+//! and size are compared, and [`ErrorKind::Changed`] says so if they
 //! differ. [`Archives`] opens archives over them, which also share their decoders and keep nothing
 //! that they have read ahead, so that one at rest costs its table and its index.
 //!
