@@ -188,6 +188,7 @@ fn the_cache_has_the_servers_types_alone() {
 }
 
 /// A header with the keys of a small model and one more, or one instead of another.
+#[cfg(feature = "alloc")]
 fn of_keys(
     arch: &str,
     name: &str,
@@ -239,6 +240,7 @@ fn of_keys(
         .and_then(|law| law.need())
 }
 
+#[cfg(feature = "alloc")]
 #[test]
 fn a_key_of_another_kind_is_not_an_absent_one() {
     use super::super::write::Value;
