@@ -252,7 +252,7 @@ impl<S: Storage, I: Interest> Reader<S, I> {
         if done + (len as u64) < of {
             self.state = State::Text(done + len as u64);
         } else {
-            self.settle()?;
+            self.doom = self.settle().err();
         }
         let emit = Emit::Text { from, len, index, start: done, of };
         Ok(if self.shown() { Turn::Ready(emit) } else { Turn::On })
@@ -320,7 +320,7 @@ impl<S: Storage, I: Interest> Reader<S, I> {
         let count = len as u64 / size;
         self.took(count);
         self.at += len as u64;
-        self.settle()?;
+        self.doom = self.settle().err();
         let first = frame.len - frame.left;
         Ok(Turn::Ready(Emit::Elements { from, len, ty, first, of: frame.len }))
     }

@@ -301,6 +301,9 @@ pub struct Reader<S, I> {
     architecture: [u8; MAX_ARCHITECTURE],
     architecture_len: Option<usize>,
     notes: [Option<Warning>; NOTES],
+    /// What is wrong behind the last part that was shown: told after it, so that as much is
+    /// shown of a long value that comes in one chunk as of one that comes in many.
+    doom: Option<Error>,
 }
 
 impl<S: Storage, I: Interest> Reader<S, I> {
@@ -344,6 +347,7 @@ impl<S: Storage, I: Interest> Reader<S, I> {
             architecture: [0; MAX_ARCHITECTURE],
             architecture_len: None,
             notes: [None; NOTES],
+            doom: None,
         }
     }
 
@@ -561,6 +565,9 @@ impl<S: Storage, I: Interest> Reader<S, I> {
             let kind = ErrorKind::Offset { wanted: self.at, given: offset };
             return Err(Error::new(kind, offset));
         }
+        if let Some(error) = self.doom {
+            return if input.len() < self.min() { Ok(Step::WAIT) } else { Err(error) };
+        }
         loop {
             let from = self.gone(offset, input);
             match self.turn(&input[from..], from)? {
@@ -577,6 +584,9 @@ impl<S: Storage, I: Interest> Reader<S, I> {
                     self.emit = emit;
                     return Ok(Step::item(self.gone(offset, input)));
                 }
+            }
+            if let Some(error) = self.doom {
+                return Err(error);
             }
         }
     }
@@ -603,6 +613,12 @@ impl<S: Storage, I: Interest> Reader<S, I> {
                 | State::Dimensions
                 | State::Row
         )
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.named &= !self.between_entries();
+        self.state = State::Failed(error);
+        self.notes = [None; NOTES];
     }
 
     fn next_note(&mut self) -> Option<Warning> {
@@ -651,9 +667,7 @@ impl<S: Storage, I: Interest> Machine for Reader<S, I> {
     fn step(&mut self, offset: u64, input: &[u8]) -> Result<Step, Error> {
         let step = self.advance(offset, input);
         if let Err(error) = step {
-            self.named &= !self.between_entries();
-            self.state = State::Failed(error);
-            self.notes = [None; NOTES];
+            self.fail(error);
         }
         step
     }
@@ -690,6 +704,10 @@ impl<S: Storage, I: Interest> Machine for Reader<S, I> {
         if let Some(warning) = self.next_note() {
             self.emit = Emit::Warning(warning);
             return Ok(End::Item);
+        }
+        if let Some(error) = self.doom {
+            self.fail(error);
+            return Err(error);
         }
         // What the input lacks is no longer the last entry's.
         self.named &= !matches!(self.state, State::KeyLength | State::NameLength);

@@ -543,7 +543,7 @@ fn faults_of_an_input_name_the_input() {
     bytes[91] ^= 0x55;
     fs::write(&bad, bytes).unwrap();
     let ran = command()
-        .args(["kpack", "repack", "--json", "--level", "5"])
+        .args(["kpack", "repack", "--json", "--level", "4"])
         .args([demo("none"), bad.clone()])
         .args([OsStr::new("-o"), out.as_os_str()])
         .output()
