@@ -8,6 +8,7 @@
 // The crate always has the standard library, so there is nothing to import from elsewhere.
 #![allow(clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
 
+pub mod child;
 pub mod count;
 pub mod decode;
 pub mod gguf;

@@ -2,43 +2,15 @@
 //! table what is there, never what is merely declared.
 #![cfg(feature = "alloc")]
 
-use core::alloc::{GlobalAlloc, Layout};
-use core::cell::Cell;
-use std::alloc::System;
+mod counting;
+
 use std::fs;
 
 use rocload_core::gguf::{Check, Options, Reader, Summary, Want};
 use rocload_core::{End, Error, Machine, Need};
 use rocload_fixtures::gguf::{Raw, committed, ty};
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.set(ALLOCATED.get() + layout.size());
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-/// Bytes that `work` allocates on this thread, in all: freed ones are not taken off.
-fn allocated<T>(work: impl FnOnce() -> T) -> (usize, T) {
-    let before = ALLOCATED.get();
-    let result = work();
-    (ALLOCATED.get() - before, result)
-}
+use counting::allocated;
 
 /// Drives a machine over a slice; its items go to `see`.
 fn drive<M>(machine: &mut M, bytes: &[u8], mut see: impl FnMut(&M, &[u8])) -> Result<End, Error>

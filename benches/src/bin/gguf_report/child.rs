@@ -3,9 +3,9 @@
 
 use std::hint::black_box;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rocload_benches::child::Figures;
 use rocload_benches::{gguf, memory, peer};
 
 use crate::HEAP;
@@ -57,24 +57,8 @@ fn cost<T>(read: impl Fn() -> peer::Result<T>) -> peer::Result<()> {
 
 /// The median of each figure over so many processes.
 pub(crate) fn measure(what: &str, path: &Path, processes: usize) -> peer::Result<Cost> {
-    let mut all: Vec<Vec<f64>> = Vec::new();
-    for _ in 0..processes {
-        let output =
-            Command::new(std::env::current_exe()?).args(["child", what]).arg(path).output()?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).into());
-        }
-        let figures = String::from_utf8(output.stdout)?;
-        all.push(figures.split_whitespace().map(str::parse).collect::<Result<_, _>>()?);
-    }
-    let median = |at: usize| -> peer::Result<f64> {
-        let mut column = Vec::new();
-        for figures in &all {
-            column.push(*figures.get(at).ok_or("a child told too little")?);
-        }
-        column.sort_by(f64::total_cmp);
-        column.get(column.len() / 2).copied().ok_or_else(|| "no process".into())
-    };
+    let figures = Figures::take(what, path, processes)?;
+    let median = |at| figures.median(at);
     Ok(Cost {
         time: Duration::from_nanos(median(0)? as u64),
         peak: median(1)?,

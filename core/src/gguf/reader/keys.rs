@@ -273,7 +273,7 @@ impl<S: Storage, I: Interest> Reader<S, I> {
         if of == 0 || of <= self.limits.contiguous as u64 && here.len() as u64 >= of {
             let (len, index) = (of as usize, self.text.1);
             self.at += of;
-            self.settle()?;
+            self.doom = self.settle().err();
             return Ok(Turn::Ready(Emit::Text { from: from + width, len, index, start: 0, of }));
         }
         Ok(Turn::On)
