@@ -573,7 +573,7 @@ impl<S: Storage, I: Interest> Reader<S, I> {
             match self.turn(&input[from..], from)? {
                 Turn::Wait => return Ok(Step::consumed(from)),
                 // What is noted of a key or tensor comes behind its item.
-                Turn::On if !self.between_entries() => {}
+                Turn::On if self.in_head() => {}
                 Turn::On => {
                     if let Some(warning) = self.next_note() {
                         self.emit = Emit::Warning(warning);
