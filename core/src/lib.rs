@@ -25,6 +25,7 @@
 //! - [`sse`]: server-sent events.
 //! - [`gguf`]: model files: header reader, check of a whole file by it, summary, memory fit.
 //! - [`llama`]: llama-server's protocol: requests, streamed and whole answers, JSON.
+//! - [`serve`]: supervising a llama-server: its start, its health, its end.
 //! - [`bundle`]: telling what a stored code object is.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -45,6 +46,7 @@ pub mod limits;
 pub mod llama;
 pub mod msgpack;
 pub mod need;
+pub mod serve;
 pub mod sse;
 mod store;
 pub mod zstd;
