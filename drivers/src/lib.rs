@@ -31,6 +31,9 @@
 pub mod archive;
 #[cfg(all(feature = "blocking", unix))]
 pub mod blocking;
+#[cfg(all(feature = "blocking", target_os = "linux"))]
+#[allow(unsafe_code)]
+mod death_guard;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod decoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
@@ -60,6 +63,10 @@ mod ordered;
 pub mod pack;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod parallel;
+#[cfg(all(any(feature = "blocking", feature = "tokio"), target_os = "linux"))]
+pub mod process;
+#[cfg(all(any(feature = "blocking", feature = "tokio"), target_os = "linux"))]
+pub mod serve;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 #[cfg(any(feature = "blocking", feature = "tokio"))]

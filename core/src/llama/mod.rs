@@ -2,7 +2,7 @@
 //!
 //! - [`Stream`]: a streamed answer, from body bytes to [`Item`]s, of whichever endpoint.
 //! - [`Answer`]: the same items of an answer that came whole.
-//! - [`ErrorBody`], [`Health`], [`Props`], [`Slots`], [`Models`], [`Tokens`]: the other answers.
+//! - [`ErrorBody`], [`Health`], [`Props`], [`Slots`], [`Models`], [`Tokens`], [`Embeddings`]: the other answers.
 //! - [`request`]: bodies of requests.
 //! - [`StopIds`]: stopping at tokens by their ids.
 //! - `typed` (feature `serde`): owned values of the same answers.
@@ -30,6 +30,7 @@
 //! server of that build.
 
 mod answer;
+mod embeddings;
 mod error_body;
 mod fault;
 mod info;
@@ -43,6 +44,7 @@ mod stream;
 pub mod typed;
 
 pub use answer::Answer;
+pub use embeddings::{Embedding, Embeddings};
 pub use error_body::ErrorBody;
 pub use fault::Fault;
 pub use info::{

@@ -21,7 +21,11 @@
 
 mod client;
 mod exchange;
+#[cfg(target_os = "linux")]
+mod serve;
 mod socket;
 
 pub use client::Client;
 pub use exchange::{Exchange, Stream};
+#[cfg(target_os = "linux")]
+pub use serve::{Driver, Generation, Server};
