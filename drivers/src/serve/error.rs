@@ -49,9 +49,8 @@ pub enum Error {
 pub struct Ended {
     /// Why it is not running, and what to do about it.
     pub failure: Failure,
-    /// The lines of its output that tell best why, oldest first: hostile bytes, see
-    /// [`printable`](crate::error::printable).
-    pub lines: Vec<Vec<u8>>,
+    /// The lines of its output that tell best why, oldest first, made fit for a person's eyes.
+    pub lines: Vec<String>,
     /// The program that was started.
     pub program: PathBuf,
 }
@@ -66,17 +65,12 @@ impl Ended {
     pub fn advice(&self) -> &'static str {
         self.failure.advice()
     }
-
-    /// The lines, made fit for a person's eyes.
-    pub fn shown_lines(&self) -> impl Iterator<Item = String> {
-        self.lines.iter().map(|line| shortened(line.trim_ascii()))
-    }
 }
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.failure.fmt(f)?;
-        for (at, line) in self.shown_lines().enumerate() {
+        for (at, line) in self.lines.iter().enumerate() {
             write!(f, "{}{line}", if at == 0 { ": " } else { " | " })?;
         }
         match self.advice() {

@@ -42,6 +42,11 @@ pub enum Gpus {
     Inherited,
 }
 
+/// Hears lines of output.
+pub type OnLine = Box<dyn FnMut(&[u8]) + Send>;
+/// Hears events.
+pub type OnEvent = Box<dyn FnMut(&Event) + Send>;
+
 /// How a server is started and watched. A builder's methods change it.
 pub struct Setup {
     /// The server's program; `None` = it is looked for.
@@ -107,9 +112,9 @@ pub struct Setup {
     /// How requests are made.
     pub http: crate::http::Options,
     /// Hears each line that the server writes, on the thread that watches it.
-    pub on_line: Option<Box<dyn FnMut(&[u8]) + Send>>,
+    pub on_line: Option<OnLine>,
     /// Hears what happens to the server, on the thread that watches it.
-    pub on_event: Option<Box<dyn FnMut(&Event) + Send>>,
+    pub on_event: Option<OnEvent>,
 }
 
 impl fmt::Debug for Setup {

@@ -22,7 +22,7 @@ mod shared;
 
 pub use builder::Builder;
 pub use error::{Ended, Error};
-pub use launch::{Gpus, Listen, Setup};
+pub use launch::{Gpus, Listen, OnEvent, OnLine, Setup};
 pub use ready::Ready;
 pub use rocload_core::serve::exit::{Class, Exit};
 pub use rocload_core::serve::plan::{Layers, Note};

@@ -9,8 +9,8 @@ use rocload_core::http::{Request, Timeouts};
 use rocload_core::serve::{Outcome, ProbeId};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send,
-    socket_with,
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
+    send, socket_with,
 };
 
 use crate::http::{Endpoint, Error, Flow, Next, Options};
@@ -42,8 +42,7 @@ impl Probe {
         request: &Request<'_>,
     ) -> Result<Probe, Outcome> {
         let socket = open(endpoint).map_err(|_| Outcome::Refused)?;
-        let mut options = Options::default();
-        options.timeouts = Timeouts::NONE;
+        let options = Options { timeouts: Timeouts::NONE, ..Options::default() };
         let flow = Flow::new(request, &options).map_err(|_| Outcome::BadBody)?;
         Ok(Probe { id, socket: Arc::new(socket), deadline, flow, status: 0, body: Vec::new() })
     }
@@ -82,7 +81,7 @@ impl Probe {
                     }
                 }
                 Next::End => return Ok(Some(self.outcome())),
-                Next::Read => match recv(&self.socket, self.flow.room(), Default::default()) {
+                Next::Read => match recv(&self.socket, self.flow.room(), RecvFlags::empty()) {
                     Ok((bytes, _)) => self.flow.read(bytes, Millis(0))?,
                     Err(Errno::AGAIN) => return Ok(None),
                     Err(Errno::INTR) => {}

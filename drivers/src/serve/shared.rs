@@ -231,7 +231,8 @@ impl<B: Bell> Shared<B> {
 
     /// The report of an end, with the lines that tell best why.
     pub(super) fn report(&self, failure: Failure, program: &std::path::Path) -> Arc<Ended> {
-        let lines = self.log().telling(TOLD);
+        let shown = |line: &Vec<u8>| crate::error::shortened(line.trim_ascii());
+        let lines = self.log().telling(TOLD).iter().map(shown).collect();
         Arc::new(Ended { failure, lines, program: program.to_path_buf() })
     }
 }

@@ -3,7 +3,7 @@
 //! [`Archive`] opens, tells and fetches as the blocking [`Archive`](crate::Archive) does, whose
 //! code does the work on tokio's threads for blocking calls, so that the reactor never waits for
 //! a file or a decoder; so do [`Model`] and [`discover`](discover()). [`Client`] speaks to a server
-//! over a socket. [`read_at`] and [`stream`] drive any core machine over an async source.
+//! over a socket, `Server` starts and watches one. [`read_at`] and [`stream`] drive any core machine over an async source.
 
 mod archive;
 #[cfg(unix)]
@@ -15,6 +15,8 @@ mod exchange;
 mod many;
 mod model;
 mod off;
+#[cfg(target_os = "linux")]
+mod serve;
 #[cfg(unix)]
 mod socket;
 mod worker;
@@ -29,4 +31,6 @@ pub use exchange::{Exchange, Stream};
 pub use many::Archives;
 pub use model::{Model, set};
 pub use off::{FileAt, OffReactor};
+#[cfg(target_os = "linux")]
+pub use serve::{Driver, Generation, Server};
 pub use worker::Worker;

@@ -1,0 +1,83 @@
+//! A streamed answer of a server.
+
+use rocload_core::llama::{self, Item};
+
+use super::supervision::Signals;
+use crate::http::{self, CancelHandle};
+use crate::serve::{Error, GRACE, Visit, may_be_its_end};
+use crate::tokio::Stream;
+
+/// The machine that reads an answer.
+type Machine = llama::Stream<Vec<u8>, Vec<u8>>;
+
+/// An answer as it comes: text, token ids, usage, timings, and its own errors. Dropping it tells
+/// the server to stop.
+#[derive(Debug)]
+pub struct Generation {
+    stream: Stream<Machine>,
+    visit: Option<Visit<Signals>>,
+}
+
+impl Generation {
+    pub(super) fn new(stream: Stream<Machine>, visit: Option<Visit<Signals>>) -> Self {
+        Generation { stream, visit }
+    }
+
+    /// Waits for the next item; `None` when the answer is complete, or has failed before.
+    ///
+    /// # Errors
+    /// [`Error::Ended`] when the server has ended meanwhile, [`Error::Stopped`] when it was stopped
+    /// here, else [`Error::Http`] as [`Stream::next`]. What has come before was told.
+    pub async fn next(&mut self) -> Result<Option<Item<'_>>, Error> {
+        match self.stream.next().await {
+            Ok(item) => Ok(item),
+            Err(error) => Err(explained(self.visit.as_ref(), error).await),
+        }
+    }
+
+    /// The text of the answer, to its end.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next); [`Error::Server`] when the server reports an error in the stream.
+    pub async fn text(mut self) -> Result<String, Error> {
+        let mut all = String::new();
+        while let Some(item) = self.next().await? {
+            match item {
+                Item::Text { text, .. } => all.push_str(text),
+                Item::Error(error) => return Err(Error::Server(error.to_string())),
+                _ => {}
+            }
+        }
+        Ok(all)
+    }
+
+    /// A handle that ends this answer from another task or thread.
+    pub fn cancel_handle(&self) -> CancelHandle {
+        self.stream.cancel_handle()
+    }
+
+    /// The machine that reads it, for what it knows besides its items.
+    pub fn machine(&self) -> &llama::Stream<Vec<u8>, Vec<u8>> {
+        self.stream.machine()
+    }
+}
+
+/// The error that a failed exchange is: the server's end, once that is known, or its own.
+pub(super) async fn explained(visit: Option<&Visit<Signals>>, error: http::Error) -> Error {
+    let Some(visit) = visit.filter(|_| may_be_its_end(&error)) else {
+        return Error::Http(error);
+    };
+    let (shared, attempt) = (visit.shared(), visit.attempt());
+    let wait =
+        async |limit, late| shared.bell.wait(Some(limit), || shared.explain(attempt, late)).await;
+    // Whoever cancels knows what happens to the server.
+    let mut found = None;
+    if !matches!(error, http::Error::Cancelled) {
+        found = wait(GRACE, false).await;
+    }
+    // An end that was seen is told as soon as its last words are read.
+    if found.is_none() {
+        found = wait(4 * GRACE, true).await;
+    }
+    found.flatten().unwrap_or(Error::Http(error))
+}
