@@ -72,6 +72,11 @@ fn gguf_tensors() {
 }
 
 #[test]
+fn serve() {
+    replay("serve", rocload_fuzz::serve);
+}
+
+#[test]
 fn sse() {
     replay("sse", rocload_fuzz::sse);
 }

@@ -19,6 +19,7 @@
 //! - [`json`]: the scanner and the writer against the crate `serde_json`.
 //! - [`llama`]: streams of llama-server, in memory of any size.
 //! - [`http`]: responses in any chunking, against a naive reader.
+//! - [`serve`]: the supervisor by its properties, over scripts of what can happen.
 //! - [`sse`]: the parser of events against naive readers of streams.
 //! - [`machines`]: two machines to try drivers and the law itself on.
 //!
@@ -52,6 +53,7 @@ pub mod llama;
 pub mod machines;
 pub mod msgpack;
 pub mod random;
+pub mod serve;
 pub mod split;
 pub mod sse;
 #[cfg(feature = "alloc")]

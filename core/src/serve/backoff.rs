@@ -111,3 +111,54 @@ impl Backoff {
         self.random % (wait / 2 + 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_to_the_longest_and_begin_anew() {
+        let schedule = Schedule { retries: 16, window: Millis(0), ..Schedule::DEFAULT };
+        let mut backoff = Backoff::new(schedule);
+        let mut next = |reset: bool| {
+            if reset {
+                backoff.reset();
+            }
+            backoff.next(Millis(5)).unwrap().0
+        };
+        assert_eq!(
+            [0; 8].map(|_| next(false)),
+            [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]
+        );
+        assert_eq!([next(true), next(false)], [1000, 2000]);
+        for _ in 0..200 {
+            next(false);
+        }
+        assert_eq!(next(false), 60_000);
+    }
+
+    #[test]
+    fn jitter_shortens_by_up_to_half_and_is_the_same_for_a_seed() {
+        let waits = |seed| {
+            let schedule = Schedule { jitter: Some(seed), retries: 16, ..Schedule::DEFAULT };
+            let mut backoff = Backoff::new(schedule);
+            [0; 7].map(|_| backoff.next(Millis(0)).unwrap().0)
+        };
+        assert_eq!(waits(1), waits(1));
+        assert_ne!(waits(1), waits(2));
+        for seed in 0..50 {
+            for (wait, whole) in
+                waits(seed).into_iter().zip([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000])
+            {
+                assert!((whole / 2..=whole).contains(&wait), "{seed}: {wait}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_than_can_be_remembered_are_not_granted() {
+        let mut backoff = Backoff::new(Schedule { retries: u32::MAX, ..Schedule::DEFAULT });
+        let granted = (0..100).filter(|_| backoff.next(Millis(0)).is_some()).count();
+        assert_eq!(granted, MAX_RETRIES);
+    }
+}

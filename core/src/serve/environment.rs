@@ -203,3 +203,73 @@ pub fn is_secret(name: &[u8]) -> bool {
     let has = |word: &[u8]| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     [&b"KEY"[..], b"TOKEN", b"SECRET", b"PASS", b"CREDENTIAL"].into_iter().any(has)
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    const GIVEN: &[(&[u8], &[u8])] = &[
+        (b"PATH", b"/bin"),
+        (b"LLAMA_ARG_CTX_SIZE", b"512"),
+        (b"LLAMA_API_KEY", b"theirs"),
+        (b"LLAMA_SERVER_ROUTER_PORT", b"1"),
+        (b"LLAMA_APP_CMD", b"x"),
+        (b"LLAMA_CACHE", b"/c"),
+        (b"AIP_MODE", b"PREDICTION"),
+        (b"ROCR_VISIBLE_DEVICES", b"3"),
+        (b"HIP_VISIBLE_DEVICES", b"1"),
+        (b"CUDA_VISIBLE_DEVICES", b"1"),
+        (b"GPU_DEVICE_ORDINAL", b"1"),
+        (b"HIP_LAUNCH_BLOCKING", b"1"),
+        (b"HSA_OVERRIDE_GFX_VERSION", b"11.0.0"),
+        (b"\xff", b"\xfe"),
+    ];
+
+    fn built<'s>(environment: &Environment<'s>) -> Vec<(&'s [u8], &'s [u8])> {
+        environment.build(GIVEN.iter().copied()).collect()
+    }
+
+    #[test]
+    fn one_mask_and_no_setting_behind_the_back() {
+        let environment = Environment { devices: Devices::Chosen("1"), api_key: Some("ours") };
+        assert_eq!(
+            built(&environment),
+            [
+                (&b"PATH"[..], &b"/bin"[..]),
+                (b"LLAMA_CACHE", b"/c"),
+                (b"HSA_OVERRIDE_GFX_VERSION", b"11.0.0"),
+                (b"\xff", b"\xfe"),
+                (b"ROCR_VISIBLE_DEVICES", b"1"),
+                (b"LLAMA_API_KEY", b"ours"),
+            ]
+        );
+        assert_eq!(environment.fate(b"ROCR_VISIBLE_DEVICES"), Fate::Replaced(Why::DeviceMask));
+        assert_eq!(environment.fate(b"LLAMA_API_KEY"), Fate::Replaced(Why::ApiKey));
+        assert_eq!(
+            environment.fate(b"HSA_OVERRIDE_GFX_VERSION_1"),
+            Fate::Kept(Some(Why::Override))
+        );
+    }
+
+    #[test]
+    fn without_devices_none_is_seen() {
+        let built = built(&Environment::default());
+        assert!(built.contains(&(b"ROCR_VISIBLE_DEVICES", b"-1")));
+        assert!(
+            built.iter().all(|(name, _)| !name.starts_with(b"HIP_") && *name != b"LLAMA_API_KEY")
+        );
+    }
+
+    #[test]
+    fn the_callers_mask_is_kept_as_it_is() {
+        let environment = Environment { devices: Devices::Inherited, api_key: None };
+        let built = built(&environment);
+        for (name, value) in &GIVEN[7..12] {
+            assert!(built.contains(&(*name, *value)));
+            assert_eq!(environment.fate(name), Fate::Kept(Some(Why::CallersMask)));
+        }
+        assert_eq!(built.len(), GIVEN.len() - 5);
+    }
+}

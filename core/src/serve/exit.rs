@@ -132,3 +132,6 @@ pub fn classify(exit: Exit, evidence: &Evidence, orders: Orders) -> Class {
     let rule = TABLE.iter().find(|rule| rule.how.holds(exit, evidence));
     rule.map_or(Class::Failed, |rule| rule.class)
 }
+
+#[cfg(test)]
+mod tests;

@@ -272,3 +272,6 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     let value = text[..digits].iter().try_fold(0, fold)?;
     (digits > 0).then_some((value, &text[digits..]))
 }
+
+#[cfg(test)]
+mod tests;

@@ -388,3 +388,6 @@ fn notes(settings: &Settings<'_>, summary: Option<&Summary>) -> [Option<Note>; 2
         .map(|trained| Note::BeyondTraining { context: each.into(), trained });
     [shared, beyond]
 }
+
+#[cfg(test)]
+mod tests;

@@ -488,3 +488,6 @@ impl Supervisor {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

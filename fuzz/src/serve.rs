@@ -1,0 +1,59 @@
+//! The target of serving. An input is a policy's byte, a length, a script of that many letters,
+//! and lines of a server.
+
+use laws::serve::{Letter, bytes, deterministic, holds, stop_is_idempotent, ticks_change_nothing};
+use rocload_core::serve::exit::{Evidence, Exit, Orders, classify};
+use rocload_core::serve::log::{Buffer, Facts, LogFact, fact, split};
+use rocload_core::serve::plan::{Endpoint, Plan, Settings};
+
+use crate::{hold, seed};
+
+/// The properties of the supervisor over any script; any lines are read, and what they tell lies
+/// in them; any of them is an argument that is passed on or refused.
+pub fn serve(input: &[u8]) {
+    let [policy, letters, rest @ ..] = input else { return };
+    let policy = bytes::policy(*policy);
+    let (script, lines) = rest.split_at(rest.len().min(usize::from(*letters) * 2));
+    let script = bytes::script(script);
+    hold(holds(policy, &script));
+    hold(deterministic(policy, &script));
+    hold(stop_is_idempotent(policy, &script));
+    let on_time: Vec<Letter> = script
+        .into_iter()
+        .filter(|letter| !matches!(letter, Letter::Jump(_) | Letter::Back(_)))
+        .collect();
+    hold(ticks_change_nothing(policy, &on_time, seed(input)));
+    read_lines(lines);
+}
+
+fn read_lines(lines: &[u8]) {
+    let (mut facts, mut evidence) = (Facts::new(), Evidence::default());
+    for line in lines.split(|byte| *byte == b'\n') {
+        let (level, text) = split(line);
+        assert!(level.is_none() || text.len() + 3 <= line.len());
+        let told = fact(line);
+        assert_eq!(told, fact(&[line, b"\r\n"].concat()), "a line's end is no part of it");
+        if let LogFact::Buffer(Buffer { component, device, .. }) = told {
+            assert!(component.len() + device.len() < line.len());
+        }
+        facts.see(&told);
+        evidence.see(&told);
+        as_argument(line);
+    }
+    let sum: u64 = facts.buffers().map(|sum| sum.bytes()).fold(0, u64::saturating_add);
+    assert!(facts.buffers().all(|one| one.bytes() <= sum));
+    for code in -1..=255 {
+        let class = classify(Exit::Code(code), &evidence, Orders::default());
+        assert_ne!(class.name(), "stopped_clean", "nobody asked");
+    }
+}
+
+fn as_argument(line: &[u8]) {
+    let extra = [line];
+    let settings = Settings { extra: &extra, ..Settings::new(b"m", Endpoint::Unix(b"/x.sock")) };
+    if let Ok(plan) = Plan::new(&settings, None) {
+        let args = plan.to_vec();
+        assert_eq!(args.last().map(Vec::as_slice), Some(line));
+        assert_eq!(args.len(), 5);
+    }
+}
