@@ -9,6 +9,7 @@ use rocload_core::serve::Failure;
 use rocload_core::serve::exit::Class;
 use rocload_core::serve::plan::Fault;
 
+use super::find;
 use crate::error::shortened;
 use crate::http;
 
@@ -30,6 +31,8 @@ pub enum Error {
     Http(http::Error),
     /// The settings do not fit together, or not the model.
     Plan(Fault),
+    /// There is no server's program.
+    Find(find::Fault),
     /// The server reports an error in the middle of a stream.
     Server(String),
     /// What was asked for cannot be done.
@@ -108,6 +111,7 @@ impl fmt::Display for Error {
             }
             Error::Http(error) => error.fmt(f),
             Error::Plan(fault) => fault.fmt(f),
+            Error::Find(fault) => fault.fmt(f),
             Error::Server(error) => f.write_str(&shortened(error.as_bytes())),
             Error::Refused(why) => f.write_str(why),
             Error::Io { doing, source } => write!(f, "{doing}: {source}"),
@@ -120,6 +124,7 @@ impl std::error::Error for Error {
         match self {
             Error::Http(error) => Some(error),
             Error::Plan(fault) => Some(fault),
+            Error::Find(fault) => Some(fault),
             Error::Io { source, .. } => Some(source),
             _ => None,
         }

@@ -253,8 +253,10 @@ impl Launch {
     /// Checks a setup. `guard` is how a death guard is armed, where the driver has one.
     pub(crate) fn new(setup: Setup, guard: Option<fn(&mut Command)>) -> Result<Launch, Error> {
         setup.notes()?;
-        let Some(program) = setup.program.clone() else {
-            return Err(Error::Refused("no llama-server was named".into()));
+        // One that is given and cannot be started fails with the system's own reason.
+        let program = match &setup.program {
+            Some(program) => program.clone(),
+            None => super::find::find(None).map_err(Error::Find)?.program,
         };
         if setup.death_guard && guard.is_none() {
             let text = "a death guard needs the blocking driver: only that has a thread for it";

@@ -11,10 +11,12 @@
 //!                           +--------------------------+--> Error::Ended: class, last lines, advice
 //! ```
 
+pub mod about;
 mod builder;
 mod call;
 mod engine;
 mod error;
+pub mod find;
 mod launch;
 mod probe;
 mod ready;

@@ -72,7 +72,7 @@ fn letter(kind: u8, value: u8) -> Letter {
         }
         8 => Letter::Exited(Exit::Code(i32::from(value) % 3), value >= 128),
         9 => Letter::Exited(Exit::Signal(i32::from(value) % 16), value >= 128),
-        10 => Letter::Stop((value % 4 != 0).then_some(span)),
+        10 => Letter::Stop((!value.is_multiple_of(4)).then_some(span)),
         11 => Letter::Force,
         12 => Letter::Due,
         13 => Letter::Elapse(span.min(100_000)),
