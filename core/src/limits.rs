@@ -35,6 +35,10 @@ pub struct Limits {
     pub key_bytes: u32,
     /// Features of a target ID: 6, never more than [`MAX_FEATURES`](crate::kpack::target::MAX_FEATURES).
     pub target_features: u8,
+    /// Paths of one list that a search for a kernel goes through: 32.
+    pub search_paths: u8,
+    /// Reference metadata (HIPK): 64 KiB (embedded: 4 KiB).
+    pub reference_bytes: u32,
     /// Files that a set of archives keeps open at once: 256 (embedded: 4). More are closed and
     /// opened again; nothing fails.
     pub open_archives: u32,
@@ -83,6 +87,8 @@ impl Limits {
         expansion: 32_768,
         key_bytes: 4096,
         target_features: 6,
+        search_paths: 32,
+        reference_bytes: 64 << 10,
         open_archives: 256,
         window_bytes: 8 << 20,
         gguf_header_bytes: 1 << 30,
@@ -107,6 +113,7 @@ impl Limits {
             toc_bytes: 64 << 10,
             kernels: 4096,
             kernel_bytes: 1 << 20,
+            reference_bytes: 4 << 10,
             open_archives: 4,
             window_bytes: 64 << 10,
             gguf_keys: 4096,
@@ -145,6 +152,8 @@ pub enum Cap {
     KeyBytes,
     /// [`Limits::target_features`].
     TargetFeatures,
+    /// [`Limits::reference_bytes`].
+    ReferenceBytes,
     /// [`Limits::window_bytes`].
     WindowBytes,
     /// [`Limits::gguf_header_bytes`].
@@ -183,6 +192,7 @@ impl fmt::Display for Cap {
             Cap::Expansion => "the kernel's size for each stored byte",
             Cap::KeyBytes => "a name's length in bytes",
             Cap::TargetFeatures => "the number of target features",
+            Cap::ReferenceBytes => "the reference metadata in bytes",
             Cap::WindowBytes => "the frame's window in bytes",
             Cap::GgufHeaderBytes => "the header's length in bytes",
             Cap::GgufKeys => "the number of keys",

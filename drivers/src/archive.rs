@@ -33,7 +33,7 @@ use crate::error::{Error, ErrorKind};
 use crate::file::{FileAt, ReadAt};
 use crate::frames::{Extent, Frames};
 use crate::trace::debug;
-use crate::worker::Worker;
+use crate::worker::{Room, Worker};
 
 /// How an archive is read.
 #[derive(Debug, Clone, Copy, Default)]
@@ -360,6 +360,20 @@ impl<R: ReadAt> Archive<R> {
     ) -> Result<usize, Error> {
         let entry = self.entry(binary, arch)?;
         self.worker().kernel_into(&entry, dst)
+    }
+
+    /// A kernel into memory that is asked for once its size is known; returns its size in bytes.
+    ///
+    /// # Errors
+    /// As [`kernel_into`](Self::kernel_into).
+    pub fn kernel_in(
+        &self,
+        binary: impl AsRef<[u8]>,
+        arch: impl AsRef<[u8]>,
+        room: &mut dyn Room,
+    ) -> Result<usize, Error> {
+        let entry = self.entry(binary, arch)?;
+        self.worker().kernel_in(&entry, room)
     }
 
     /// A worker: a decoder and buffers for one thread that fetches several kernels.

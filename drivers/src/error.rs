@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rocload_core::Class;
 use rocload_core::gguf::sniff;
+use rocload_core::kpack::search::Reason;
 
 use crate::file::ChangedFile;
 
@@ -135,6 +136,18 @@ impl Error {
             ErrorKind::Changed | ErrorKind::NotGguf(_) => Some(Class::Malformed),
             ErrorKind::Memory { .. } => Some(Class::Limit),
             ErrorKind::Io(_) => None,
+        }
+    }
+
+    /// What it is as a reason not to find a kernel, which has the number of a C library's result
+    /// code.
+    pub fn reason(&self) -> Reason {
+        match &self.0.kind {
+            ErrorKind::Format(error) => Reason::of(error),
+            ErrorKind::NoBinary | ErrorKind::NoArch { .. } => Reason::NoKernel,
+            ErrorKind::Changed | ErrorKind::Io(_) => Reason::Io,
+            ErrorKind::Memory { .. } => Reason::Memory,
+            ErrorKind::NotGguf(_) => Reason::Format,
         }
     }
 

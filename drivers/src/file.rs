@@ -5,7 +5,7 @@
 //! a file that shrinks while it is open gives a short read, never a fault.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 
@@ -203,18 +203,21 @@ pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-#[cfg(unix)]
 pub(crate) fn stamp(file: &File) -> io::Result<Stamp> {
+    Ok(stamp_of(&file.metadata()?))
+}
+
+#[cfg(unix)]
+pub(crate) fn stamp_of(meta: &Metadata) -> Stamp {
     use std::os::unix::fs::MetadataExt;
-    let meta = file.metadata()?;
-    Ok(Stamp {
+    Stamp {
         total: meta.len(),
         modified: (meta.mtime(), meta.mtime_nsec()),
         place: (meta.dev(), meta.ino()),
-    })
+    }
 }
 
 #[cfg(not(unix))]
-pub(crate) fn stamp(file: &File) -> io::Result<Stamp> {
-    Ok(Stamp { total: file.metadata()?.len(), modified: (0, 0), place: (0, 0) })
+pub(crate) fn stamp_of(meta: &Metadata) -> Stamp {
+    Stamp { total: meta.len(), modified: (0, 0), place: (0, 0) }
 }

@@ -51,6 +51,8 @@ mod frames;
 #[cfg(all(any(feature = "blocking", feature = "tokio"), unix))]
 pub mod http;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
+pub mod loader;
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod many;
 #[cfg(all(feature = "mmap", any(feature = "blocking", feature = "tokio")))]
 #[allow(unsafe_code)]
@@ -89,6 +91,8 @@ pub use file::{FileAt, ReadAt};
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use frames::Extent;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
+pub use loader::Loader;
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use many::Archives;
 #[cfg(all(feature = "mmap", any(feature = "blocking", feature = "tokio")))]
 pub use map::Mapped;
@@ -99,4 +103,4 @@ pub use parallel::default_threads;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use verify::Verdict;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
-pub use worker::Worker;
+pub use worker::{Room, Worker};

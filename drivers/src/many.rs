@@ -229,6 +229,11 @@ pub struct Pooled {
 }
 
 impl Pooled {
+    /// What the file was when it was opened.
+    pub(crate) fn opened(&self) -> Stamp {
+        self.opened
+    }
+
     fn file(&self) -> io::Result<Arc<File>> {
         if let Some(file) = self.pool.used(self.number) {
             return Ok(file);

@@ -14,6 +14,21 @@ use crate::error::{Error, ErrorKind};
 use crate::file::ReadAt;
 use crate::frames::Extent;
 
+/// Memory that is made for a kernel once its size is known, such as a C library's own.
+pub trait Room {
+    /// Memory of `size` bytes or more, in place of any given before; `None` where there is none.
+    fn room(&mut self, size: usize) -> Option<&mut [u8]>;
+}
+
+/// The vector becomes as long as the kernel.
+impl Room for Vec<u8> {
+    fn room(&mut self, size: usize) -> Option<&mut [u8]> {
+        self.try_reserve_exact(size.saturating_sub(self.len())).ok()?;
+        self.resize(size, 0);
+        Some(self)
+    }
+}
+
 /// Fetches kernels of one archive with one decoder; made by [`Archive::worker`]. The decoder
 /// goes back to the archive when the worker is dropped.
 pub struct Worker<'a, R: ReadAt> {
@@ -98,6 +113,28 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         self.check(entry, extent)?;
         self.fill(entry, extent, room)?;
         Ok(room.len())
+    }
+
+    /// A kernel into memory that is asked for once its size is known and its stored bytes were
+    /// judged; returns its size in bytes.
+    ///
+    /// # Errors
+    /// As [`Archive::kernel`], and [`Full`] where the memory is too small.
+    pub fn kernel_in(&mut self, entry: &Entry<'_>, room: &mut dyn Room) -> Result<usize, Error> {
+        let extent = self.admit(entry)?;
+        self.check(entry, extent)?;
+        let refused = || {
+            let error = Error::new(ErrorKind::Memory { bytes: entry.size }, READING);
+            self.archive.failed(error, entry.binary, entry.arch)
+        };
+        let size = usize::try_from(entry.size).map_err(|_| refused())?;
+        let dst = room.room(size).ok_or_else(refused)?;
+        let Some(dst) = dst.get_mut(..size) else {
+            let full = CoreKind::Full(Full { need: entry.size });
+            return Err(self.format_error(entry, CoreError::new(full, extent.offset)));
+        };
+        self.fill(entry, extent, dst)?;
+        Ok(size)
     }
 
     /// Decodes a kernel and shows it in pieces, in order, with memory bounded by

@@ -44,6 +44,10 @@ pub enum Field {
     Offset,
     /// `size` of a blob.
     Size,
+    /// `kpack_search_paths` of reference metadata.
+    KpackSearchPaths,
+    /// `kernel_name` of reference metadata.
+    KernelName,
 }
 
 impl Field {
@@ -68,6 +72,8 @@ impl Field {
             Field::Sha256 => "sha256",
             Field::Offset => "offset",
             Field::Size => "size",
+            Field::KpackSearchPaths => "kpack_search_paths",
+            Field::KernelName => "kernel_name",
         }
     }
 }
@@ -214,6 +220,10 @@ pub enum Fault {
         /// Where the TOC was to begin, in bytes.
         toc_offset: u64,
     },
+    /// `kpack_search_paths` holds no string.
+    NoSearchPaths,
+    /// A search was told the outcome of something that it had not asked for.
+    Outcome,
 }
 
 impl Fault {
@@ -224,7 +234,7 @@ impl Fault {
             | Fault::Scheme
             | Fault::NoDecoder => Class::Unsupported,
             Fault::FrameTooLong { .. } => Class::Limit,
-            Fault::Align { .. } | Fault::Announced { .. } => Class::Misuse,
+            Fault::Align { .. } | Fault::Announced { .. } | Fault::Outcome => Class::Misuse,
             _ => Class::Malformed,
         }
     }
@@ -307,6 +317,10 @@ impl fmt::Display for Fault {
                 f,
                 "{kernels} kernels and a table of contents at {toc_offset} were announced, and others came"
             ),
+            Fault::NoSearchPaths => f.write_str("\"kpack_search_paths\" holds no path"),
+            Fault::Outcome => {
+                f.write_str("the search was told an outcome that it had not asked for")
+            }
             Fault::NoDecoder => f.write_str("the kernel is compressed and no decoder was given"),
             Fault::SizeMismatch { declared, stored } => {
                 write!(f, "original_size is {declared} and the blob holds {stored} bytes")

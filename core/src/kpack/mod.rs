@@ -44,7 +44,9 @@ pub mod load;
 mod open;
 #[cfg(feature = "alloc")]
 mod owned;
+mod reference;
 mod rows;
+pub mod search;
 mod slots;
 pub mod target;
 mod toc;
@@ -58,7 +60,9 @@ pub use index::{Index, LentIndex, LentRows};
 pub use open::{Open, Opened, OpenedKind};
 #[cfg(feature = "alloc")]
 pub use owned::{OwnedIndex, OwnedToc};
+pub use reference::{Key, Measure, MeasureKind, Paths, Reference};
 pub use rows::{BinaryRow, Blob, EntryRow, Lent, Rows, Slot};
+pub use search::Search;
 pub use target::TargetId;
 pub use toc::{Binary, Counts, Entry, Record, Toc};
 pub use walk::Tables;

@@ -100,10 +100,134 @@ impl<'a> TargetId<'a> {
         &self.features[..usize::from(self.count)]
     }
 
+    /// The generic target that covers this one, if there is one, with the features sramecc and
+    /// xnack of this one, in that order.
+    pub fn generic(&self) -> Option<Generic<'a>> {
+        let processor = generic(self.processor)?;
+        let with = |name: &[u8]| {
+            let of = |feature: &&&[u8]| feature.split_last().is_some_and(|(_, is)| is == name);
+            self.features().iter().find(of).copied()
+        };
+        Some(Generic { processor, features: [with(b"sramecc"), with(b"xnack")] })
+    }
+
     /// The keys to look for, in order: 2^features of them, or none without a processor.
     pub const fn candidates(&self) -> Candidates<'a> {
         let left = if self.processor.is_empty() { 0 } else { 1 << self.count };
         Candidates { id: *self, left }
+    }
+}
+
+/// The name of the generic target that covers a processor; `None` where there is none, as for
+/// gfx908 and gfx90a.
+pub const fn generic(processor: &[u8]) -> Option<&'static str> {
+    Some(match processor {
+        b"gfx900" | b"gfx902" | b"gfx904" | b"gfx906" | b"gfx909" | b"gfx90c" => "gfx9-generic",
+        b"gfx940" | b"gfx941" | b"gfx942" | b"gfx950" => "gfx9-4-generic",
+        b"gfx1010" | b"gfx1011" | b"gfx1012" | b"gfx1013" => "gfx10-1-generic",
+        b"gfx1030" | b"gfx1031" | b"gfx1032" | b"gfx1033" | b"gfx1034" | b"gfx1035"
+        | b"gfx1036" => "gfx10-3-generic",
+        b"gfx1100" | b"gfx1101" | b"gfx1102" | b"gfx1103" | b"gfx1150" | b"gfx1151"
+        | b"gfx1152" | b"gfx1153" => "gfx11-generic",
+        b"gfx1200" | b"gfx1201" => "gfx12-generic",
+        b"gfx1250" => "gfx12-5-generic",
+        _ => return None,
+    })
+}
+
+/// What a HIP runtime asks an archive for on behalf of an agent: its own ISA, then the generic
+/// target that covers it.
+///
+/// ```
+/// use rocload_core::Limits;
+/// use rocload_core::kpack::target::agent_targets;
+///
+/// let targets = agent_targets("amdgcn-amd-amdhsa--gfx942:xnack-:sramecc+", &Limits::default())?;
+/// assert_eq!(targets, [
+///     &b"amdgcn-amd-amdhsa--gfx942:xnack-:sramecc+"[..],
+///     b"gfx9-4-generic:sramecc+:xnack-",
+/// ]);
+/// # Ok::<(), rocload_core::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`TargetId::parse`].
+#[cfg(feature = "alloc")]
+pub fn agent_targets<T: AsRef<[u8]> + ?Sized>(
+    isa: &T,
+    limits: &Limits,
+) -> Result<alloc::vec::Vec<alloc::vec::Vec<u8>>, Error> {
+    let mut targets = alloc::vec![isa.as_ref().to_vec()];
+    targets.extend(TargetId::parse(isa, limits)?.generic().map(|generic| generic.to_vec()));
+    Ok(targets)
+}
+
+/// A generic target with features, as `gfx9-4-generic:sramecc+:xnack-`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Generic<'a> {
+    processor: &'static str,
+    features: [Option<&'a [u8]>; 2],
+}
+
+impl<'a> Generic<'a> {
+    /// The processor.
+    pub const fn processor(&self) -> &'static str {
+        self.processor
+    }
+
+    /// The features.
+    pub fn features(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.features.into_iter().flatten()
+    }
+
+    /// The name's length, in bytes; never 0.
+    #[expect(clippy::len_without_is_empty, reason = "it has a processor")]
+    pub fn len(&self) -> usize {
+        self.processor.len() + self.features().map(|feature| 1 + feature.len()).sum::<usize>()
+    }
+
+    /// Writes the name to the front of `dst` and returns what was written.
+    ///
+    /// # Errors
+    /// [`Full`] with the name's length, having written nothing.
+    pub fn write_to<'d>(&self, dst: &'d mut [u8]) -> Result<&'d [u8], Full> {
+        let need = self.len();
+        let Some(dst) = dst.get_mut(..need) else {
+            return Err(Full { need: need as u64 });
+        };
+        put(dst, self.processor.as_bytes(), self.features());
+        Ok(dst)
+    }
+
+    /// The name.
+    #[cfg(feature = "alloc")]
+    pub fn to_vec(&self) -> alloc::vec::Vec<u8> {
+        let mut name = alloc::vec![0; self.len()];
+        put(&mut name, self.processor.as_bytes(), self.features());
+        name
+    }
+}
+
+impl fmt::Display for Generic<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.processor)?;
+        for feature in self.features() {
+            f.write_str(":")?;
+            lossy(f, feature)?;
+        }
+        Ok(())
+    }
+}
+
+/// Fills `dst`, which is as long as all of it, with a processor and features.
+fn put<'a>(dst: &mut [u8], processor: &[u8], features: impl Iterator<Item = &'a [u8]>) {
+    let (head, mut rest) = dst.split_at_mut(processor.len());
+    head.copy_from_slice(processor);
+    for feature in features {
+        let (head, tail) = rest.split_at_mut(1 + feature.len());
+        head[0] = b':';
+        head[1..].copy_from_slice(feature);
+        rest = tail;
     }
 }
 
@@ -186,15 +310,15 @@ impl<'a> Candidate<'a> {
         let Some(dst) = dst.get_mut(..need) else {
             return Err(Full { need: need as u64 });
         };
-        let (head, mut rest) = dst.split_at_mut(self.processor().len());
-        head.copy_from_slice(self.processor());
-        for feature in self.features() {
-            let (head, tail) = rest.split_at_mut(1 + feature.len());
-            head[0] = b':';
-            head[1..].copy_from_slice(feature);
-            rest = tail;
-        }
+        put(dst, self.processor(), self.features());
         Ok(dst)
+    }
+
+    /// Whether `target` has this candidate too.
+    pub fn is_of(&self, target: &TargetId<'_>) -> bool {
+        let mut has = target.features().iter();
+        self.processor() == target.processor
+            && self.features().all(|feature| has.any(|other| *other == feature))
     }
 }
 
@@ -209,7 +333,7 @@ impl fmt::Display for Candidate<'_> {
     }
 }
 
-fn lossy(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+pub(super) fn lossy(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     for chunk in bytes.utf8_chunks() {
         f.write_str(chunk.valid())?;
         if !chunk.invalid().is_empty() {
