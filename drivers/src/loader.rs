@@ -35,8 +35,9 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use rocload_core::Limits;
 use rocload_core::kpack::search::{
-    Action, Location, Outcome, PathList, Query, Reason, Search, Verdict,
+    Action, Location, Origin, Outcome, PathList, Query, Reason, Search, Trail, Tried, Verdict,
 };
 use rocload_core::kpack::{Entry, Reference, TargetId};
 
@@ -176,6 +177,11 @@ impl Loader {
         &self.environment
     }
 
+    /// The caps.
+    pub fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
     /// How many archives are open.
     pub fn archives(&self) -> usize {
         self.cache.len()
@@ -231,13 +237,16 @@ impl Loader {
         let mut query = Query::new(reference, request.co_index, binary, request.arches);
         query.replace = PathList::new(&self.environment.path);
         query.prefix = PathList::new(&self.environment.prefix);
-        let search = Search::new(query, limits, ())
+        let mut search = Search::new(query, limits, Ignored::default())
             .map_err(|error| LoadError::new(Reason::Argument).because(error))?;
         let mut key = vec![0; search.key().len()];
         // It is as long as it has to be.
         let _ = search.key().write_to(&mut key);
         let mut run = Run::new(&self.cache, key);
-        let verdict = run.drive(search, request.binary, &OnceCell::new(), fetch);
+        let linked = OnceCell::new();
+        let verdict = run.drive(&mut search, request.binary, &linked, fetch);
+        let ignored = search.trail().0.iter();
+        run.trail.extend(ignored.map(|&(origin, paths)| Step::Ignored { origin, paths }));
         let Run { key, mut opened, trail, target, size, .. } = run;
         match verdict {
             Ok((archive, arch)) => {
@@ -251,6 +260,18 @@ impl Loader {
                 let names = names.filter(|name| seen.insert(name.clone())).collect();
                 Err(LoadError::new(reason).searched(key, names, trail))
             }
+        }
+    }
+}
+
+/// Paths that a search leaves out; the other steps are kept with their errors.
+#[derive(Default)]
+struct Ignored(Vec<(Origin, u32)>);
+
+impl<'a> Trail<'a> for Ignored {
+    fn record(&mut self, tried: Tried<'a>) {
+        if let Tried::Ignored { origin, paths } = tried {
+            self.0.push((origin, paths));
         }
     }
 }
@@ -279,7 +300,7 @@ impl<'l> Run<'l> {
     /// Drives the machine to the number of an archive and of an architecture.
     fn drive<'a>(
         &mut self,
-        mut search: Search<'a>,
+        search: &mut Search<'a, Ignored>,
         binary: &Path,
         linked: &'a OnceCell<PathBuf>,
         fetch: &mut Fetch<'_>,

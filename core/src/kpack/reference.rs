@@ -424,3 +424,6 @@ impl Machine for Measure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -150,12 +150,22 @@ struct Inner {
     targets: Vec<String>,
     trail: Vec<Step>,
     cause: Option<rocload_core::Error>,
+    /// Why the search was not made at all.
+    off: Option<String>,
 }
 
 impl LoadError {
+    /// The runtime takes no more work.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn off(error: &std::io::Error) -> LoadError {
+        let mut failed = LoadError::new(Reason::Io);
+        failed.0.off = Some(error.to_string());
+        failed
+    }
+
     pub(super) fn new(reason: Reason) -> LoadError {
         let (key, targets, trail) = (Vec::new(), Vec::new(), Vec::new());
-        LoadError(Box::new(Inner { reason, key, targets, trail, cause: None }))
+        LoadError(Box::new(Inner { reason, key, targets, trail, cause: None, off: None }))
     }
 
     pub(super) fn because(mut self, cause: rocload_core::Error) -> LoadError {
@@ -204,7 +214,10 @@ const SHOWN: usize = 64;
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { reason, key, targets, trail, cause } = &*self.0;
+        let Inner { reason, key, targets, trail, cause, off } = &*self.0;
+        if let Some(off) = off {
+            return write!(f, "the search was not made: {off}");
+        }
         if !key.is_empty() {
             write!(f, "{}: ", shortened(key))?;
         }

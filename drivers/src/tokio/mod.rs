@@ -4,6 +4,8 @@
 //! code does the work on tokio's threads for blocking calls, so that the reactor never waits for
 //! a file or a decoder; so do [`Model`] and [`discover`](discover()). [`Client`] speaks to a server
 //! over a socket, `Server` starts and watches one. [`read_at`] and [`stream`] drive any core machine over an async source.
+//! a file or a decoder; so do [`Loader`], [`Model`] and [`discover`](discover()). [`Client`] speaks to a server
+//! over a socket. [`read_at`] and [`stream`] drive any core machine over an async source.
 
 mod archive;
 #[cfg(unix)]
@@ -12,6 +14,7 @@ mod discover;
 mod drive;
 #[cfg(unix)]
 mod exchange;
+mod loader;
 mod many;
 mod model;
 mod off;
@@ -28,6 +31,7 @@ pub use discover::{Discovery, discover};
 pub use drive::{AsyncReadAt, read_at, stream};
 #[cfg(unix)]
 pub use exchange::{Exchange, Stream};
+pub use loader::Loader;
 pub use many::Archives;
 pub use model::{Model, set};
 pub use off::{FileAt, OffReactor};
