@@ -28,7 +28,7 @@ use rocload_core::kpack::{
 };
 use rocload_core::{Limits, Machine, Need};
 
-use crate::decoder::{Decoder, Decoders};
+use crate::decoder::{Bench, Decoders};
 use crate::error::{Error, ErrorKind};
 use crate::file::{FileAt, ReadAt};
 use crate::frames::{Extent, Frames};
@@ -381,8 +381,8 @@ impl<R: ReadAt> Archive<R> {
         Worker::new(self, self.decoders.take())
     }
 
-    pub(crate) fn put_back(&self, decoder: Decoder) {
-        self.decoders.put_back(decoder);
+    pub(crate) fn put_back(&self, bench: Bench) {
+        self.decoders.put_back(bench);
     }
 
     /// Names the kernel in an error too.

@@ -19,24 +19,35 @@ pub fn default_name() -> &'static str {
     new().name()
 }
 
-/// Decoders at rest, to be used again; the lock is held to take or return one, never while one
-/// is at work. Archives may share them.
+/// A decoder and the buffer that stored bytes are read into.
+pub(crate) struct Bench {
+    pub(crate) decoder: Decoder,
+    pub(crate) stored: Vec<u8>,
+}
+
+/// Decoders at rest, each with its buffer, to be used again; the lock is held to take or return
+/// one, never while one is at work. Archives may share them.
 #[derive(Default)]
-pub(crate) struct Decoders(Mutex<Vec<Decoder>>);
+pub(crate) struct Decoders(Mutex<Vec<Bench>>);
 
 /// The most that rest; more are given back to the system.
 const AT_REST: usize = 64;
+/// The most memory, in bytes, that a buffer keeps at rest.
+const BUFFER: usize = 256 << 10;
 
 impl Decoders {
-    pub(crate) fn take(&self) -> Decoder {
+    pub(crate) fn take(&self) -> Bench {
         let at_rest = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        at_rest.unwrap_or_else(new)
+        at_rest.unwrap_or_else(|| Bench { decoder: new(), stored: Vec::new() })
     }
 
-    pub(crate) fn put_back(&self, decoder: Decoder) {
+    pub(crate) fn put_back(&self, mut bench: Bench) {
+        if bench.stored.capacity() > BUFFER {
+            bench.stored = Vec::new();
+        }
         let mut at_rest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if at_rest.len() < AT_REST {
-            at_rest.push(decoder);
+            at_rest.push(bench);
         }
     }
 }

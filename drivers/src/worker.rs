@@ -9,7 +9,7 @@ use rocload_core::{Error as CoreError, ErrorKind as CoreKind, Full};
 use sha2::{Digest, Sha256};
 
 use crate::archive::Archive;
-use crate::decoder::Decoder;
+use crate::decoder::{Bench, Decoder};
 use crate::error::{Error, ErrorKind};
 use crate::file::ReadAt;
 use crate::frames::Extent;
@@ -30,11 +30,14 @@ impl Room for Vec<u8> {
 }
 
 /// Fetches kernels of one archive with one decoder; made by [`Archive::worker`]. The decoder
-/// goes back to the archive when the worker is dropped.
+/// and its buffer go back to the archive when the worker is dropped.
 pub struct Worker<'a, R: ReadAt> {
     archive: &'a Archive<R>,
     decoder: Option<Decoder>,
-    stored: Vec<u8>,
+    /// What was read last is in front; bytes behind it are of earlier kernels, so that a buffer
+    /// that is used again need not be zeroed again.
+    buffer: Vec<u8>,
+    len: usize,
     window: Vec<u8>,
 }
 
@@ -51,14 +54,16 @@ impl<R: ReadAt> fmt::Debug for Worker<'_, R> {
 impl<R: ReadAt> Drop for Worker<'_, R> {
     fn drop(&mut self) {
         if let Some(decoder) = self.decoder.take() {
-            self.archive.put_back(decoder);
+            let stored = std::mem::take(&mut self.buffer);
+            self.archive.put_back(Bench { decoder, stored });
         }
     }
 }
 
 impl<'a, R: ReadAt> Worker<'a, R> {
-    pub(crate) fn new(archive: &'a Archive<R>, decoder: Decoder) -> Self {
-        Worker { archive, decoder: Some(decoder), stored: Vec::new(), window: Vec::new() }
+    pub(crate) fn new(archive: &'a Archive<R>, bench: Bench) -> Self {
+        let Bench { decoder, stored } = bench;
+        Worker { archive, decoder: Some(decoder), buffer: stored, len: 0, window: Vec::new() }
     }
 
     /// The name of the decoder in use.
@@ -76,11 +81,8 @@ impl<'a, R: ReadAt> Worker<'a, R> {
     /// # Errors
     /// As [`Archive::kernel`].
     pub fn kernel(&mut self, entry: &Entry<'_>) -> Result<Vec<u8>, Error> {
-        let extent = self.admit(entry)?;
-        self.check(entry, extent)?;
-        let named = |error: Error| self.archive.failed(error, entry.binary, entry.arch);
-        let mut kernel = reserve(entry.size).map_err(named)?;
-        self.fill(entry, extent, &mut kernel)?;
+        let mut kernel = Vec::new();
+        self.kernel_in(entry, &mut kernel)?;
         Ok(kernel)
     }
 
@@ -115,8 +117,8 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         Ok(room.len())
     }
 
-    /// A kernel into memory that is asked for once its size is known and its stored bytes were
-    /// judged; returns its size in bytes.
+    /// A kernel into the front of memory that is asked for once its size is known and its stored
+    /// bytes were judged; returns its size in bytes. What the memory held is never relied on.
     ///
     /// # Errors
     /// As [`Archive::kernel`], and [`Full`] where the memory is too small.
@@ -149,9 +151,9 @@ impl<'a, R: ReadAt> Worker<'a, R> {
             return self.stored_pieces(entry, extent, sink);
         }
         self.check(entry, extent)?;
-        let Worker { archive, decoder, stored, window } = self;
+        let Worker { archive, decoder, buffer, len, window } = self;
         let Some(decoder) = decoder else { return Ok(()) };
-        let stored = archive.source.bytes(extent.offset, extent.len).unwrap_or(stored);
+        let stored = archive.source.bytes(extent.offset, extent.len).unwrap_or(&buffer[..*len]);
         decoder
             .decode_pieces(stored, entry.size, &archive.limits, window, sink)
             .map_err(|error| self.format_error(entry, error.rebased(extent.offset)))
@@ -171,7 +173,12 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         if entry.scheme == Scheme::None {
             self.read(entry, extent)?;
         }
-        Ok(std::mem::take(&mut self.stored))
+        // A buffer that held a much larger kernel stays here.
+        if self.buffer.capacity() / 2 > self.len {
+            return Ok(self.stored().to_vec());
+        }
+        self.buffer.truncate(self.len);
+        Ok(std::mem::take(&mut self.buffer))
     }
 
     /// As [`pieces`](Self::pieces), and compares what was shown with the table's `sha256`, if it
@@ -207,7 +214,7 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         while done < extent.len {
             let len = (extent.len - done).min(PIECE as u64);
             self.read(entry, Extent { offset: extent.offset + done, len })?;
-            sink(&self.stored);
+            sink(self.stored());
             done += len;
         }
         Ok(())
@@ -231,7 +238,7 @@ impl<'a, R: ReadAt> Worker<'a, R> {
             Some(stored) => stored,
             None => {
                 self.read(entry, extent)?;
-                &self.stored
+                self.stored()
             }
         };
         load::check(entry, extent.offset, stored, &self.archive.limits)
@@ -245,9 +252,14 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         }
         let decoder = self.decoder.as_deref_mut().map(|decoder| decoder as &mut dyn Decompress);
         let borrowed = self.archive.source.bytes(extent.offset, extent.len);
-        let stored = borrowed.unwrap_or(&self.stored);
+        let stored = borrowed.unwrap_or(&self.buffer[..self.len]);
         load::expand(entry, extent.offset, stored, decoder, dst)
             .map_err(|error| self.format_error(entry, error))
+    }
+
+    /// The stored bytes that were read last.
+    fn stored(&self) -> &[u8] {
+        &self.buffer[..self.len]
     }
 
     /// Reads stored bytes into the worker's buffer.
@@ -257,14 +269,18 @@ impl<'a, R: ReadAt> Worker<'a, R> {
             self.archive.failed(error, entry.binary, entry.arch)
         };
         let len = usize::try_from(extent.len).map_err(|_| refused())?;
-        let more = len.saturating_sub(self.stored.len());
-        if self.stored.try_reserve_exact(more).is_err() {
+        self.len = 0;
+        let more = len.saturating_sub(self.buffer.len());
+        if self.buffer.try_reserve_exact(more).is_err() {
             return Err(refused());
         }
-        let mut stored = std::mem::take(&mut self.stored);
-        stored.resize(len, 0);
-        let result = self.read_into(entry, extent.offset, &mut stored);
-        self.stored = stored;
+        let mut buffer = std::mem::take(&mut self.buffer);
+        if more > 0 {
+            buffer.resize(len, 0);
+        }
+        let result = self.read_into(entry, extent.offset, &mut buffer[..len]);
+        self.buffer = buffer;
+        self.len = len;
         result
     }
 
@@ -282,14 +298,4 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         let error = Error::new(ErrorKind::Format(error), READING);
         self.archive.failed(error, entry.binary, entry.arch)
     }
-}
-
-/// Zeroed memory, or an error where there is none.
-fn reserve(size: u64) -> Result<Vec<u8>, Error> {
-    let refused = || Error::new(ErrorKind::Memory { bytes: size }, READING);
-    let len = usize::try_from(size).map_err(|_| refused())?;
-    let mut memory = Vec::new();
-    memory.try_reserve_exact(len).map_err(|_| refused())?;
-    memory.resize(len, 0);
-    Ok(memory)
 }

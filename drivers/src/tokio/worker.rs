@@ -50,6 +50,23 @@ impl<'a, R: ReadAt + Send + Sync + 'static> Worker<'a, R> {
         self.archive.with_entry(entry, READING, work).await
     }
 
+    /// A kernel into the front of memory that is asked for, on the thread that decodes, once its
+    /// size is known; returns the room that made it, and the kernel's size in bytes.
+    ///
+    /// # Errors
+    /// As the blocking [`Worker::kernel_in`](worker::Worker::kernel_in).
+    pub async fn kernel_in<M: worker::Room + Send + 'static>(
+        &mut self,
+        entry: &Entry<'_>,
+        mut room: M,
+    ) -> Result<(M, usize), Error> {
+        let work = move |worker: &mut worker::Worker<'_, R>, entry: &Entry<'_>| {
+            let size = worker.kernel_in(entry, &mut room)?;
+            Ok((room, size))
+        };
+        self.archive.with_entry(entry, READING, work).await
+    }
+
     /// A kernel into the front of `dst`; returns its size in bytes. It is made in memory of its
     /// own and copied, since a thread that works on after this future was dropped must not write
     /// to `dst`.

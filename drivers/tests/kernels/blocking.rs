@@ -10,7 +10,7 @@ use rocload::kpack::Entry;
 use rocload::{Archive, Error, ErrorKind, Extent, FileAt, Options, ReadAt, Verdict};
 use rocload_fixtures::good_archives;
 
-use crate::suite::{self, Driver, hex};
+use crate::suite::{self, Driver, Maker, hex};
 use crate::{Bytes, Pool, Pread, Source};
 
 /// An archive over a kind of source.
@@ -56,6 +56,10 @@ impl<S: Source> Driver for Blocking<S> {
     }
     fn fetch(&self, entry: &Entry<'_>) -> Result<Vec<u8>, Error> {
         self.0.worker().kernel(entry)
+    }
+    fn fetch_in(&self, entry: &Entry<'_>, mut room: Maker) -> Result<(Vec<u8>, usize), Error> {
+        let size = self.0.worker().kernel_in(entry, &mut room)?;
+        Ok((room.memory, size))
     }
     fn pieces(&self, entry: &Entry<'_>, verify: bool) -> Result<Vec<u8>, Error> {
         let mut all = Vec::new();

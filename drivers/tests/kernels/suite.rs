@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use rocload::kpack::{Entry, Strictness};
-use rocload::{Error, ErrorKind, Extent, Options, Verdict};
+use rocload::{Error, ErrorKind, Extent, Options, Room, Verdict};
 use rocload_fixtures::manifest::read_kernel_rows;
 use rocload_fixtures::{
     KernelRow, Stage, bad_archives, compat_archives, good_archives, shared_data_or_skip,
@@ -28,12 +28,33 @@ pub(crate) trait Driver: Sized {
     fn kernel_into(&self, binary: &str, arch: &str, dst: &mut [u8]) -> Result<usize, Error>;
     /// By a worker.
     fn fetch(&self, entry: &Entry<'_>) -> Result<Vec<u8>, Error>;
+    /// By a worker, in memory that the caller makes; with the size told.
+    fn fetch_in(&self, entry: &Entry<'_>, room: Maker) -> Result<(Vec<u8>, usize), Error>;
     /// By a worker, in pieces, joined.
     fn pieces(&self, entry: &Entry<'_>, verify: bool) -> Result<Vec<u8>, Error>;
     fn verify(&self, threads: NonZeroUsize) -> Verdict;
     fn kernels(&self, ids: &[u32], threads: NonZeroUsize) -> Vec<Result<Vec<u8>, Error>>;
     /// What `for_each` has shown when its closure breaks at once.
     fn first_of(&self, ids: &[u32], threads: NonZeroUsize) -> Vec<u32>;
+}
+
+/// Memory that is made by a function.
+pub(crate) struct Maker {
+    make: fn(usize) -> Option<Vec<u8>>,
+    pub(crate) memory: Vec<u8>,
+}
+
+impl Maker {
+    fn new(make: fn(usize) -> Option<Vec<u8>>) -> Maker {
+        Maker { make, memory: Vec::new() }
+    }
+}
+
+impl Room for Maker {
+    fn room(&mut self, size: usize) -> Option<&mut [u8]> {
+        self.memory = (self.make)(size)?;
+        Some(&mut self.memory)
+    }
 }
 
 /// The suite as tests of a module.
@@ -51,6 +72,7 @@ macro_rules! tests {
                 what_is_missing_is_named
                 a_target_finds_its_most_specific_kernel
                 kernel_into_fills_exactly_and_says_what_it_needs
+                memory_that_the_caller_makes_holds_the_kernel
                 kernels_come_in_the_order_asked_for_and_work_can_stop
                 a_place_in_the_table_spares_the_walk
             );
@@ -239,6 +261,29 @@ pub(crate) fn kernel_into_fills_exactly_and_says_what_it_needs<D: Driver>() {
         assert!(room[size..].iter().all(|&byte| byte == 0xAA), "{name}: behind the kernel");
         let error = archive.kernel_into(&row.binary, &row.arch, &mut room[..size - 1]).unwrap_err();
         assert!(error.message().contains(&size.to_string()), "{error}");
+    }
+}
+
+pub(crate) fn memory_that_the_caller_makes_holds_the_kernel<D: Driver>() {
+    for fixture in good_archives() {
+        let archive = D::open(&fixture.file(), &Options::default()).unwrap();
+        for row in fixture.kernels() {
+            let entry = archive.entry(&row.binary, &row.arch).unwrap();
+            // Neither zeroed nor of the kernel's length.
+            let room = Maker::new(|size| Some(vec![0xa5; size + 9]));
+            let (memory, size) = archive.fetch_in(&entry, room).unwrap();
+            let (kernel, behind) = memory.split_at(size);
+            assert_eq!(hex(kernel), row.sha256, "{} {}", fixture.path, row.binary);
+            assert_eq!((size as u64, behind), (row.size, &[0xa5; 9][..]));
+            let error = archive.fetch_in(&entry, Maker::new(|_| None)).unwrap_err();
+            let memory = matches!(error.kind(), ErrorKind::Memory { bytes } if *bytes == row.size);
+            assert!(memory, "{error}");
+            if row.size > 0 {
+                let short = Maker::new(|size| Some(vec![0; size - 1]));
+                let error = archive.fetch_in(&entry, short).unwrap_err();
+                assert_eq!(error.class(), Some(rocload::core::Class::Full), "{error}");
+            }
+        }
     }
 }
 

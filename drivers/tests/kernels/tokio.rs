@@ -17,7 +17,7 @@ use rocload::{Error, ErrorKind, Extent, Options, ReadAt, Verdict};
 use rocload_fixtures::good_archives;
 use rocload_fixtures::kpack::{Builder, Scheme};
 
-use crate::suite::{self, Driver, hex};
+use crate::suite::{self, Driver, Maker, hex};
 use crate::{Bytes, Pool, Pread, Source};
 
 /// An archive over a kind of source, with the runtime that it is used on.
@@ -74,6 +74,10 @@ impl<S: Source> Driver for Tokio<S> {
     }
     fn fetch(&self, entry: &Entry<'_>) -> Result<Vec<u8>, Error> {
         self.runtime.block_on(self.archive.worker().kernel(entry))
+    }
+    fn fetch_in(&self, entry: &Entry<'_>, room: Maker) -> Result<(Vec<u8>, usize), Error> {
+        let (room, size) = self.runtime.block_on(self.archive.worker().kernel_in(entry, room))?;
+        Ok((room.memory, size))
     }
     fn pieces(&self, entry: &Entry<'_>, verify: bool) -> Result<Vec<u8>, Error> {
         let mut all = Vec::new();
