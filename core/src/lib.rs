@@ -26,6 +26,7 @@
 //! - [`gguf`]: model files: header reader, check of a whole file by it, summary, memory fit.
 //! - [`llama`]: llama-server's protocol: requests, streamed and whole answers, JSON.
 //! - [`serve`]: supervising a llama-server: its start, its health, its end.
+//! - [`gpu`]: AMD GPUs from what the kernel tells of them: finding, choosing, masks.
 //! - [`bundle`]: telling what a stored code object is.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -40,6 +41,7 @@ pub mod bundle;
 pub mod cursor;
 pub mod error;
 pub mod gguf;
+pub mod gpu;
 pub mod http;
 pub mod kpack;
 pub mod limits;
