@@ -2,10 +2,9 @@
 //!
 //! [`Archive`] opens, tells and fetches as the blocking [`Archive`](crate::Archive) does, whose
 //! code does the work on tokio's threads for blocking calls, so that the reactor never waits for
-//! a file or a decoder; so do [`Model`] and [`discover`](discover()). [`Client`] speaks to a server
-//! over a socket, `Server` starts and watches one. [`read_at`] and [`stream`] drive any core machine over an async source.
 //! a file or a decoder; so do [`Loader`], [`Model`] and [`discover`](discover()). [`Client`] speaks to a server
-//! over a socket. [`read_at`] and [`stream`] drive any core machine over an async source.
+//! over a socket, `Server` starts and watches one. [`read_at`] and [`stream`] drive any core machine over an async
+//! source.
 
 mod archive;
 #[cfg(unix)]
