@@ -8,7 +8,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
 use crate::ui::Ui;
-use crate::{completions, demo, gguf, interrupt, kpack, man, sse};
+use crate::{completions, demo, gguf, interrupt, kpack, man, run, serve, server, sse};
 
 /// Loads what AMD GPUs run: looks into ROCm kernel archives, GGUF models and llama-server's streams,
 /// checks them, takes kernels out and makes archives.
@@ -23,6 +23,7 @@ use crate::{completions, demo, gguf, interrupt, kpack, man, sse};
   rocload kpack list torch_gfx1100.kpack        the kernels of an archive
   rocload kpack verify /opt/rocm/lib/.kpack/*   are these archives sound?
   rocload gguf show model.gguf                  what is this model?
+  rocload run model.gguf hello                  an answer, by a llama-server of its own
 
 Exit status: 0 fine, 1 the operation failed, 2 wrong usage, 3 malformed input, 4 not found,
 130 interrupted."
@@ -49,6 +50,9 @@ struct Common {
 enum Command {
     Kpack(kpack::Kpack),
     Gguf(gguf::Gguf),
+    Run(run::Run),
+    Serve(serve::Serve),
+    Server(server::Server),
     Sse(sse::Sse),
     Demo(demo::Demo),
     Completions(completions::Completions),
@@ -101,6 +105,9 @@ impl Cli {
         match self.command {
             Command::Kpack(kpack) => kpack.run(ui),
             Command::Gguf(gguf) => gguf.run(ui),
+            Command::Run(run) => run.run(ui),
+            Command::Serve(serve) => serve.run(ui),
+            Command::Server(server) => server.run(ui),
             Command::Sse(sse) => sse.run(ui),
             Command::Demo(demo) => demo.run(ui),
             Command::Completions(completions) => completions.run(ui),

@@ -24,6 +24,8 @@ pub(crate) enum Status {
     Malformed,
     /// The command line is wrong.
     Usage,
+    /// It was interrupted.
+    Interrupted,
 }
 
 impl Status {
@@ -35,6 +37,7 @@ impl Status {
             Status::Usage => 2,
             Status::Malformed => 3,
             Status::NotFound => 4,
+            Status::Interrupted => 130,
         }
     }
 }

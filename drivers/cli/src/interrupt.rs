@@ -62,9 +62,37 @@ pub(crate) fn abandon(file: &Unfinished) {
     end(file);
 }
 
+/// What a command does about a signal instead of ending at once; false = end now after all.
+type Handler = Box<dyn FnMut(i32) -> bool + Send>;
+
+static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
+
+/// While this lives, signals are told to a handler.
+#[must_use = "the handler goes with it"]
+pub(crate) struct Handled(());
+
+impl Drop for Handled {
+    fn drop(&mut self) {
+        *HANDLER.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Tells signals to `handler`, on the thread of signals; the process ends only when that says
+/// false.
+pub(crate) fn handle_by(handler: impl FnMut(i32) -> bool + Send + 'static) -> Handled {
+    *HANDLER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(handler));
+    Handled(())
+}
+
+/// Whether a handler dealt with a signal.
+fn is_handled(signal: i32) -> bool {
+    let mut handler = HANDLER.lock().unwrap_or_else(PoisonError::into_inner);
+    handler.as_mut().is_some_and(|handle| handle(signal))
+}
+
 /// From now on ^C ends the process with status 130, the signals TERM and HUP with 143 and 129,
 /// and unfinished files are removed first. A signal that the process was started to ignore, as
-/// by `nohup`, stays ignored.
+/// by `nohup`, stays ignored. A command can do otherwise by [`handle_by`].
 pub(crate) fn install() {
     // Where files may not grow the write fails, as on a full disk, and is told of.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
@@ -73,7 +101,7 @@ pub(crate) fn install() {
     // Without the handlers a signal still ends the process; only unfinished files are left.
     let Ok(mut signals) = Signals::new(wanted) else { return };
     let waiting = move || {
-        if let Some(signal) = signals.forever().next() {
+        if let Some(signal) = signals.forever().find(|signal| !is_handled(*signal)) {
             let files = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
             files.iter().for_each(Unfinished::remove);
             let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -1,7 +1,7 @@
 //! The `rocload` command.
 //!
 //! One file a subcommand: [`kpack`] has those about archives, [`gguf`] those about models, [`sse`]
-//! decodes streams, [`demo`] shows them at work on what is built in. What they share: [`ui`] (output, colour, exit status),
+//! decodes streams, [`run`] and [`serve`] have a model answer, [`server`] finds and installs what they need, [`demo`] shows them at work on what is built in. What they share: [`ui`] (output, colour, exit status),
 //! [`failure`] (errors for people and programs), [`text`] (sizes, counts and tables).
 #![forbid(unsafe_code)]
 // A command always has the standard library: there is nothing to import from elsewhere.
@@ -35,6 +35,14 @@ mod output;
 mod place;
 #[cfg(unix)]
 mod progress;
+#[cfg(unix)]
+mod run;
+#[cfg(unix)]
+mod serve;
+#[cfg(unix)]
+mod server;
+#[cfg(unix)]
+mod serving;
 #[cfg(unix)]
 mod sse;
 #[cfg(unix)]

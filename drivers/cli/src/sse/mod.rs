@@ -7,6 +7,9 @@ mod items;
 mod schema;
 mod text;
 
+pub(crate) use schema::ItemJson;
+pub(crate) use text::Text;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;

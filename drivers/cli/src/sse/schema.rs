@@ -6,7 +6,7 @@ use serde::Serialize;
 /// A line; `type` says which.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum ItemJson<'a> {
+pub(crate) enum ItemJson<'a> {
     Role {
         choice: u32,
         role: &'a str,
@@ -54,7 +54,7 @@ pub(super) enum ItemJson<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct ToolCallJson<'a> {
+pub(crate) struct ToolCallJson<'a> {
     choice: u32,
     call: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ pub(super) struct ToolCallJson<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct TimingsJson {
+pub(crate) struct TimingsJson {
     cache_n: Option<u64>,
     prompt_n: Option<u64>,
     prompt_ms: Option<f64>,
@@ -79,7 +79,7 @@ pub(super) struct TimingsJson {
 }
 
 #[derive(Serialize)]
-pub(super) struct ErrorFields<'a> {
+pub(crate) struct ErrorFields<'a> {
     code: Option<i64>,
     kind: &'a str,
     message: &'a str,
@@ -88,7 +88,7 @@ pub(super) struct ErrorFields<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct EndJson {
+pub(crate) struct EndJson {
     pub(super) outcome: &'static str,
     pub(super) done_seen: bool,
     pub(super) pending: &'static str,
@@ -105,7 +105,7 @@ pub(super) struct EndJson {
 
 impl<'a> ItemJson<'a> {
     /// The line of an item; `None` for a kind that has none.
-    pub(super) fn of(item: &Item<'a>) -> Option<Self> {
+    pub(crate) fn of(item: &Item<'a>) -> Option<Self> {
         Some(match *item {
             Item::Role { choice, role } => ItemJson::Role { choice, role },
             Item::Text { choice, text } => ItemJson::Text { choice, text },

@@ -7,27 +7,34 @@ use rocload::core::llama::Item;
 
 use crate::ui::Ui;
 
-pub(super) struct Text {
+pub(crate) struct Text {
     terminal: bool,
     /// The last character was the end of a line, or there was none.
     at_start: bool,
 }
 
 impl Text {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Text { terminal: io::stdout().is_terminal(), at_start: true }
     }
 
-    pub(super) fn item(&mut self, ui: &mut Ui, item: &Item<'_>) {
+    pub(crate) fn item(&mut self, ui: &mut Ui, item: &Item<'_>) {
         match item {
             Item::Text { choice: 0, text } => {
                 self.at_start = text.ends_with('\n');
                 let shown = if self.terminal { harmless(text) } else { Cow::Borrowed(*text) };
                 ui.raw(shown.as_bytes());
             }
-            // The prompt of a shell stands on a line of its own.
-            Item::End(_) if self.terminal && !self.at_start => ui.raw(b"\n"),
+            Item::End(_) => self.end(ui),
             _ => {}
+        }
+    }
+
+    /// Nothing more comes: the prompt of a shell stands on a line of its own.
+    pub(crate) fn end(&mut self, ui: &mut Ui) {
+        if self.terminal && !self.at_start {
+            self.at_start = true;
+            ui.raw(b"\n");
         }
     }
 }

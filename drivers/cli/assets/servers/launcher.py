@@ -4,10 +4,13 @@ Takes those of llama-server's flags that the tests use, and behaves like it wher
 open, and /health answers 503, while the model loads; a `--host` that ends in `.sock` is a Unix socket; an
 unknown flag, a model that does not load or an endpoint that is taken ends it with status 1.
 
-Unlike llama-server, it ignores the LLAMA_ARG_ variables, and SIGTERM or SIGINT ends it by that signal.
+Unlike llama-server, it ignores the LLAMA_ARG_ variables (but not LLAMA_API_KEY), and SIGTERM or SIGINT ends it by
+that signal.
 """
 
 import argparse
+import importlib.metadata
+import os
 import signal
 import sys
 
@@ -50,6 +53,9 @@ def arguments():
     add("--host", default="127.0.0.1")
     add("--port", type=int, default=8080)
     add("--api-key", metavar="KEY")
+    # What it has of these is for the CPU alone.
+    add("-dev", "--device", choices=["none"])
+    add("--cors-origins", metavar="ORIGINS")
     add("-c", "--ctx-size", type=int, default=0)
     add("-n", "--predict", "--n-predict", type=int, default=-1)
     add("-np", "--parallel", type=int, default=-1)
@@ -70,6 +76,7 @@ def arguments():
     add("--warmup", action=argparse.BooleanOptionalAction, default=True)
     add("--slots", action=argparse.BooleanOptionalAction, default=True)
     add("--context-shift", action=argparse.BooleanOptionalAction, default=False)
+    add("--embedding", "--embeddings", action="store_true")
     add("--metrics", action="store_true")
     add("--props", action="store_true")
     add("--special", action="store_true")
@@ -86,8 +93,11 @@ def parameters(given):
         params.model_alias = {given.alias}
     params.hostnames = [given.host]
     params.port = given.port
-    if given.api_key:
-        params.api_keys = [given.api_key]
+    key = given.api_key or os.environ.get("LLAMA_API_KEY")
+    if key:
+        params.api_keys = [key]
+    if given.cors_origins:
+        params.cors_origins = given.cors_origins
     params.n_ctx = given.ctx_size
     params.n_predict = given.predict
     params.n_parallel = given.parallel
@@ -112,12 +122,18 @@ def parameters(given):
     params.endpoint_metrics = given.metrics
     params.endpoint_props = given.props
     params.special = given.special
+    if given.embedding:
+        params.embedding = True
     return params
 
 
 def main():
     # Python's own handler would wait for the interpreter, which is inside the server's C++ while it loads.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.argv[1:] == ["--version"]:
+        return print(f"version: xllamacpp {importlib.metadata.version('xllamacpp')}")
+    if sys.argv[1:] == ["--list-devices"]:
+        return print("Available devices:\n  (none)")
     given = arguments()
     try:
         server = xllamacpp.Server(parameters(given))

@@ -1,0 +1,206 @@
+//! What `run` and `serve` share: the options of a server, its events, its errors.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use rocload::blocking::{Driver, Server};
+use rocload::core::Millis;
+use rocload::core::serve::exit::SpawnFault;
+use rocload::core::serve::plan::Fault;
+use rocload::http;
+use rocload::serve::find::{self, Found};
+use rocload::serve::{Builder, Cause, Class, Ended, Error, Gpus, Layers};
+
+use crate::failure::{Failure, Status};
+use crate::text;
+use crate::ui::Ui;
+
+/// Options of a server.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// The llama-server to start; found if not given, see `rocload server info`
+    #[arg(long, value_name = "PATH", help_heading = "Server")]
+    server: Option<PathBuf>,
+    /// Tokens of context over all requests at once; what fits the memory if not given
+    #[arg(short, long, value_name = "N", help_heading = "Server")]
+    ctx: Option<u32>,
+    /// Use no gpu, and say nothing about it
+    #[arg(long, conflicts_with_all = ["devices", "gpu_layers"], help_heading = "Server")]
+    cpu: bool,
+    /// The AMD gpus to use, as in ROCR_VISIBLE_DEVICES; `inherit` leaves the choice to the
+    /// environment
+    #[arg(long, value_name = "MASK", help_heading = "Server")]
+    devices: Option<String>,
+    /// Layers on the gpu: a number, or all; what fits if not given
+    #[arg(long, value_name = "N", value_parser = parse_layers, help_heading = "Server")]
+    gpu_layers: Option<Layers>,
+    /// Threads of the server
+    #[arg(long, value_name = "N", help_heading = "Server")]
+    threads: Option<u32>,
+    /// Give the model at most this long to load, in seconds; without it, as long as the server
+    /// writes something at least every five minutes
+    #[arg(long, value_name = "SECONDS", help_heading = "Server")]
+    load_timeout: Option<u64>,
+    /// Flags for llama-server itself, as they are
+    #[arg(last = true, value_name = "FLAGS")]
+    flags: Vec<OsString>,
+}
+
+fn parse_layers(text: &str) -> Result<Layers, String> {
+    match text {
+        "all" => Ok(Layers::All),
+        _ => text.parse().map(Layers::Count).map_err(|_| "a number, or all".into()),
+    }
+}
+
+impl ServerArgs {
+    /// A server of this model, and its program.
+    pub(crate) fn builder(
+        &self,
+        ui: &mut Ui,
+        model: &Path,
+    ) -> Result<(Builder<Driver>, Found), Failure> {
+        let found = find::find(self.server.as_deref()).map_err(|fault| missing(&fault))?;
+        let mut builder = Server::builder(model).program(&found.program).args(&self.flags);
+        // What we cannot read the server may; and if it cannot, it says so.
+        if let Ok(model) = rocload::Model::open(model) {
+            builder = builder.summary(model.facts().summary().clone());
+        }
+        builder = builder.gpus(match self.devices.as_deref() {
+            None => Gpus::None,
+            Some("inherit") => Gpus::Inherited,
+            Some(mask) => Gpus::Chosen(mask.to_owned()),
+        });
+        if let Some(ctx) = self.ctx {
+            builder = builder.context(ctx);
+        }
+        if let Some(layers) = self.gpu_layers {
+            builder = builder.layers(layers);
+        }
+        if let Some(threads) = self.threads {
+            builder = builder.threads(threads);
+        }
+        if let Some(seconds) = self.load_timeout {
+            let mut policy = builder.setup().policy;
+            policy.load = Some(Millis(seconds.saturating_mul(1000)));
+            builder = builder.policy(policy);
+        }
+        let notes = builder.setup().notes().map_err(|error| failure(&error, model))?;
+        for note in notes {
+            ui.remark(&note.to_string());
+        }
+        if self.devices.is_none() && !self.cpu {
+            ui.remark("no gpu is chosen: the model runs on the cpu");
+        }
+        if ui.verbose {
+            let program = crate::failure::printable_path(&found.program);
+            ui.remark(&format!("starts {program}: {}", found.origin));
+            builder = builder.on_line(|line| {
+                let line = rocload::error::printable(line);
+                let _ = std::io::Write::write_all(
+                    &mut std::io::stderr(),
+                    format!("server: {line}\n").as_bytes(),
+                );
+            });
+        }
+        Ok((builder, found))
+    }
+}
+
+/// Tells which servers were ended that a killed program has left.
+pub(crate) fn tell_swept(ui: &mut Ui, server: &Server) {
+    let Some(swept) = server.swept() else { return };
+    for record in &swept.ended {
+        ui.remark(&format!("ended the server {} that a killed program had left", record.pid));
+    }
+    for record in &swept.stuck {
+        ui.remark(&format!(
+            "the server {} that a killed program had left does not end",
+            record.pid
+        ));
+    }
+}
+
+/// There is no server's program.
+pub(crate) fn missing(fault: &find::Fault) -> Failure {
+    Failure::new(Status::NotFound, "no_server", fault.to_string()).hint(fault.advice())
+}
+
+/// The exit status of a class.
+fn status(class: Class) -> Status {
+    match class {
+        Class::ModelMissing | Class::NotRunnable => Status::NotFound,
+        Class::ModelBroken | Class::ModelUnsupported => Status::Malformed,
+        Class::BadFlag => Status::Usage,
+        _ => Status::Failed,
+    }
+}
+
+fn ended(ended: &Ended, model: &Path) -> Failure {
+    let (status, kind) = match ended.failure.cause {
+        Cause::Exit(class) => (status(class), class.name()),
+        Cause::Spawn(SpawnFault::NotFound) => (Status::NotFound, "no_server"),
+        Cause::Spawn(_) => (Status::Failed, "spawn"),
+        Cause::Stalled(_) => (Status::Failed, "stalled"),
+        Cause::LoadTimeout(_) => (Status::Failed, "load_timeout"),
+        Cause::Unresponsive(_) => (Status::Failed, "unresponsive"),
+        _ => (Status::Failed, "failed"),
+    };
+    let mut message = ended.failure.to_string();
+    for (at, line) in ended.lines.iter().enumerate() {
+        message += if at == 0 { ": " } else { " | " };
+        message += line;
+    }
+    let mut failure = Failure::new(status, kind, message);
+    let about_model = matches!(
+        ended.class(),
+        Some(Class::ModelMissing | Class::ModelBroken | Class::ModelUnsupported)
+    );
+    failure.path = match ended.failure.cause {
+        Cause::Spawn(_) => Some(ended.program.clone()),
+        _ if about_model => Some(model.to_path_buf()),
+        _ => None,
+    };
+    failure.hint = Some(ended.advice().to_owned()).filter(|advice| !advice.is_empty());
+    failure
+}
+
+/// A server's error, for people and programs.
+pub(crate) fn failure(error: &Error, model: &Path) -> Failure {
+    let text = error.to_string();
+    match error {
+        Error::Ended(end) => ended(end, model),
+        Error::Find(fault) => missing(fault),
+        Error::Plan(Fault::NoModel(_)) => {
+            Failure::new(Status::Malformed, "no_model", text).at(model)
+        }
+        Error::Plan(fault) => {
+            let hint = match fault {
+                Fault::Owned { .. } | Fault::Twice { .. } => "leave it out of what follows --",
+                _ => return Failure::new(Status::Usage, "usage", text),
+            };
+            Failure::new(Status::Usage, "usage", text).hint(hint)
+        }
+        Error::Stopped => Failure::new(Status::Failed, "stopped", text),
+        Error::Stuck { .. } => Failure::new(Status::Failed, "stuck", text),
+        Error::Server(_) | Error::Http(http::Error::Status(_)) => {
+            Failure::new(Status::Failed, "server", format!("the server reports: {text}"))
+        }
+        Error::Http(http::Error::Truncated(_)) => Failure::new(Status::Failed, "truncated", text),
+        Error::Io { doing, source } => Failure::io(doing, source),
+        _ => Failure::new(Status::Failed, "http", text),
+    }
+}
+
+/// A path as JSON shows it.
+pub(crate) fn json_path(path: &Path) -> String {
+    String::from_utf8_lossy(path.as_os_str().as_bytes()).into_owned()
+}
+
+/// A span for people.
+pub(crate) fn span(time: Option<Duration>) -> String {
+    time.map_or_else(|| "-".into(), text::duration)
+}
