@@ -15,7 +15,7 @@
 use core::fmt;
 
 use crate::limits::Cap;
-use crate::{gguf, http, kpack, llama, msgpack, zstd};
+use crate::{bundle, gguf, http, kpack, llama, msgpack, zstd};
 
 /// A fault and where it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,7 @@ impl Error {
             ErrorKind::Truncated { .. } | ErrorKind::Msgpack(_) => Class::Malformed,
             ErrorKind::Json(_) => Class::Malformed,
             ErrorKind::Llama(fault) => fault.class(),
+            ErrorKind::Bundle(fault) => fault.class(),
         }
     }
 }
@@ -111,6 +112,8 @@ pub enum ErrorKind {
     Json(llama::json::Fault),
     /// A rule of llama-server's protocol is broken.
     Llama(llama::Fault),
+    /// A container of code objects breaks its format.
+    Bundle(bundle::Fault),
 }
 
 impl fmt::Display for ErrorKind {
@@ -136,6 +139,7 @@ impl fmt::Display for ErrorKind {
             Self::Http(fault) => fault.fmt(f),
             Self::Json(fault) => fault.fmt(f),
             Self::Llama(fault) => fault.fmt(f),
+            Self::Bundle(fault) => fault.fmt(f),
         }
     }
 }

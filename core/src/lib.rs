@@ -28,6 +28,7 @@
 //! - [`serve`]: supervising a llama-server: its start, its health, its end.
 //! - [`gpu`]: AMD GPUs from what the kernel tells of them: finding, choosing, masks.
 //! - [`bundle`]: telling what a stored code object is.
+//! - [`bundle`]: binaries, offload bundles and compressed ones; telling what a code object is.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(clippy::alloc_instead_of_core, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]

@@ -10,21 +10,25 @@ use rocload_core::Limits;
 use rocload_core::kpack::Strictness;
 use rocload_core::zstd::{Decompress, Ruzstd, Workspace};
 
+mod bundle;
 mod gguf;
 mod gguf_split;
 mod http;
 mod llama;
 mod roundtrip;
 mod serve;
+mod search;
 mod sse;
 mod zstd;
 
+pub use bundle::bundle;
 pub use gguf::{gguf_reader, gguf_tensors};
 pub use gguf_split::gguf_split;
 pub use http::http_response;
 pub use llama::{json_scan, llama_chunk};
 pub use roundtrip::kpack_roundtrip;
 pub use serve::serve;
+pub use search::{hipk_reference, kpack_search, target_id};
 pub use sse::sse;
 pub use zstd::{zstd_frame, zstd_stream};
 

@@ -95,3 +95,23 @@ fn llama_chunk() {
 fn json_scan() {
     replay("json_scan", rocload_fuzz::json_scan);
 }
+
+#[test]
+fn bundle() {
+    replay("bundle", rocload_fuzz::bundle);
+}
+
+#[test]
+fn hipk_reference() {
+    replay("hipk_reference", rocload_fuzz::hipk_reference);
+}
+
+#[test]
+fn kpack_search() {
+    replay("kpack_search", rocload_fuzz::kpack_search);
+}
+
+#[test]
+fn target_id() {
+    replay("target_id", rocload_fuzz::target_id);
+}

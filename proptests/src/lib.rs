@@ -16,6 +16,10 @@
 //! - `decompress` (feature `alloc`): a backend's two ways against each other and the C library.
 //! - `zstd` (feature `alloc`): the project's decoder, its layouts and entries, against each other and the C library.
 //! - `kernel` (feature `alloc`): a whole archive, from its first byte to its last kernel.
+//! - [`reference`]: reference metadata against the crate `rmpv`, and measuring it.
+//! - [`target`]: target IDs and their candidates against a naive twin.
+//! - [`search`]: the search for a kernel against a naive one.
+//! - [`bundle`]: regions of offload bundles and sections of binaries against naive readers.
 //! - [`json`]: the scanner and the writer against the crate `serde_json`.
 //! - [`llama`]: streams of llama-server, in memory of any size.
 //! - [`http`]: responses in any chunking, against a naive reader.
@@ -36,6 +40,7 @@
 
 use core::fmt;
 
+pub mod bundle;
 #[cfg(feature = "alloc")]
 pub mod decompress;
 pub mod frames;
@@ -54,8 +59,11 @@ pub mod machines;
 pub mod msgpack;
 pub mod random;
 pub mod serve;
+pub mod reference;
+pub mod search;
 pub mod split;
 pub mod sse;
+pub mod target;
 #[cfg(feature = "alloc")]
 pub mod zstd;
 

@@ -1,10 +1,9 @@
 //! The decision, from the first bytes and the tables that they lead to.
 
 use super::elf::{Elf, ElfTarget};
+use super::region::{BUNDLE_MAGIC, CCOB_MAGIC};
 use crate::cursor::Cursor;
 
-const BUNDLE_MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
-const CCOB_MAGIC: &[u8] = b"CCOB";
 /// Offset, size and length of the id: the least that a bundle's entry takes.
 const BUNDLE_ENTRY: u64 = 24;
 
@@ -76,6 +75,25 @@ pub enum Method {
     Other(u16),
 }
 
+impl Method {
+    pub(super) const fn of(number: u16) -> Method {
+        match number {
+            0 => Method::Zlib,
+            1 => Method::Zstd,
+            other => Method::Other(other),
+        }
+    }
+
+    /// The short name: `zlib`, `zstd` or `unknown`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Zlib => "zlib",
+            Method::Zstd => "zstd",
+            Method::Other(_) => "unknown",
+        }
+    }
+}
+
 /// Says what the bytes of a stored code object are. Reads headers and tables alone; the work is
 /// bounded by the number of table entries that fit into `bytes`.
 pub fn identify(bytes: &[u8]) -> Object {
@@ -102,7 +120,7 @@ fn after(bytes: &[u8], extent: usize) -> &[u8] {
 }
 
 fn bundle(bytes: &[u8]) -> Option<Object> {
-    let mut cursor = Cursor::new(bytes.strip_prefix(BUNDLE_MAGIC)?, 0);
+    let mut cursor = Cursor::new(bytes.strip_prefix(BUNDLE_MAGIC.as_slice())?, 0);
     let entries = cursor.u64_le().ok()?;
     if entries > cursor.rest().len() as u64 / BUNDLE_ENTRY {
         return None;
@@ -125,11 +143,7 @@ fn ccob(bytes: &[u8]) -> Option<Object> {
         return None;
     }
     let version = cursor.u16_le().ok()?;
-    let method = match cursor.u16_le().ok()? {
-        0 => Method::Zlib,
-        1 => Method::Zstd,
-        other => Method::Other(other),
-    };
+    let method = Method::of(cursor.u16_le().ok()?);
     let (total, uncompressed) = match version {
         1 => (bytes.len() as u64, u64::from(cursor.u32_le().ok()?)),
         2 => (u64::from(cursor.u32_le().ok()?), u64::from(cursor.u32_le().ok()?)),

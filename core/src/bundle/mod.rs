@@ -1,4 +1,33 @@
-//! Telling what a stored code object is.
+//! Code objects and what they come in: binaries, offload bundles, compressed ones.
+//!
+//! Compilers put device code for several targets into one offload bundle ([`Bundles`]), compress
+//! that or not ([`ccob`]), and put it into a section of the binary ([`Sections`]), where a wrapper
+//! ([`Wrapper`]) leads to it. All of this is inspection and extraction: no binary is rewritten.
+//!
+//! ```
+//! use rocload_core::bundle::{Bundles, Part};
+//! use rocload_core::{Limits, Machine, Need, visit};
+//!
+//! let mut region = b"__CLANG_OFFLOAD_BUNDLE__\x01\0\0\0\0\0\0\0".to_vec();
+//! for number in [82u64, 4, 26] {
+//!     region.extend_from_slice(&number.to_le_bytes());
+//! }
+//! region.extend_from_slice(b"hip-amdgcn-amd-amdhsa--p:xcode");
+//!
+//! let mut bundles = Bundles::new(0, region.len() as u64, &Limits::default());
+//! let mut found = Vec::new();
+//! while let Need::At { offset, .. } = bundles.need() {
+//!     visit(&mut bundles, offset, &region[offset as usize..], |part| {
+//!         if let Part::Entry(entry) = part {
+//!             found.push((entry.target().unwrap().to_vec(), entry.offset, entry.size));
+//!         }
+//!     })?;
+//! }
+//! assert_eq!(found, [(b"p:x".to_vec(), 82, 4)]);
+//! # Ok::<(), rocload_core::Error>(())
+//! ```
+//!
+//! # Telling what a stored code object is
 //!
 //! An archive calls what it stores "hsaco", and yet it may be one ELF file, several back to
 //! back, a clang offload bundle, or a compressed one. [`identify`] looks at the bytes and
@@ -23,9 +52,18 @@
 //! Sources: kpack format, sections 1 and 7; the LLVM documents "User Guide for AMDGPU Backend"
 //! (ELF header, code object versions) and "Clang Offload Bundler" (bundle and CCOB layouts).
 
+pub mod ccob;
 mod elf;
+mod fault;
 mod identify;
 mod processor;
+mod region;
+mod sections;
+mod wrapper;
 
 pub use elf::{ElfTarget, Feature};
+pub use fault::Fault;
 pub use identify::{Method, Object, identify};
+pub use region::{Bundles, BundlesKind, Ccob, Entry, Part};
+pub use sections::{Format, Section, SectionKind, Sections, SectionsKind};
+pub use wrapper::{WRAPPER_LEN, WRAPPER_POINTER, Wrapper, WrapperKind};

@@ -1,0 +1,29 @@
+//! What a loader reads and how it searches.
+
+use laws::search::{Asked, goes_as_the_naive_one};
+use laws::{reference, target};
+
+use crate::{hold, seed};
+
+/// Reference metadata against `rmpv`, and measuring it.
+pub fn hipk_reference(bytes: &[u8]) {
+    hold(reference::reads_and_measures(bytes, seed(bytes)));
+}
+
+/// Lines of target IDs: each against a naive twin, and its candidates against the line before.
+pub fn target_id(bytes: &[u8]) {
+    let mut before = &[][..];
+    for line in bytes.split(|&byte| byte == b'\n').take(8) {
+        hold(target::candidates_agree(line));
+        hold(target::membership_agrees(line, before));
+        before = line;
+    }
+}
+
+/// A whole search, over three worlds.
+pub fn kpack_search(bytes: &[u8]) {
+    let asked = Asked::new(bytes);
+    for world in 0..3 {
+        hold(goes_as_the_naive_one(&asked, seed(bytes).wrapping_add(world)));
+    }
+}
