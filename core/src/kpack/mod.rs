@@ -61,6 +61,8 @@ pub use open::{Open, Opened, OpenedKind};
 #[cfg(feature = "alloc")]
 pub use owned::{OwnedIndex, OwnedToc};
 pub use reference::{Key, Measure, MeasureKind, Paths, Reference};
+#[cfg(feature = "alloc")]
+pub use rows::Owned;
 pub use rows::{BinaryRow, Blob, EntryRow, Lent, Rows, Slot};
 pub use search::Search;
 pub use target::TargetId;

@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 
 use super::index::Index;
 use super::toc::{Entry, Layout, Record, Toc};
-use super::{BinaryRow, Blob, EntryRow, Open, Slot, Strictness};
+use super::{BinaryRow, Blob, EntryRow, Open, Owned, Slot, Strictness};
 use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
 use crate::need::{Machine, visit};
 
-/// Rows in vectors.
-pub type OwnedIndex = Index<Vec<BinaryRow>, Vec<EntryRow>, Vec<Blob>, Vec<Slot>>;
+/// Rows in memory of their own.
+pub type OwnedIndex = Index<Owned<BinaryRow>, Owned<EntryRow>, Owned<Blob>, Owned<Slot>>;
 
 /// A checked TOC, its bytes and its index.
 ///

@@ -165,31 +165,99 @@ impl<T> Rows<T> for Lent<'_, T> {
     }
 }
 
+/// Rows in memory of their own, which grows as they come. Where there is none, rows are counted
+/// and not kept, as in [`Lent`].
 #[cfg(feature = "alloc")]
-impl<T> Rows<T> for alloc::vec::Vec<T> {
+#[derive(Debug, Clone)]
+pub struct Owned<T> {
+    rows: alloc::vec::Vec<T>,
+    lost: usize,
+}
+
+#[cfg(feature = "alloc")]
+impl<T> Default for Owned<T> {
+    fn default() -> Self {
+        Self { rows: alloc::vec::Vec::new(), lost: 0 }
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<T> Owned<T> {
+    /// Room for one more row, or the row is lost.
+    #[cold]
+    fn grow(&mut self) -> bool {
+        // A row that comes after a lost one has lost its place.
+        let grown = self.lost == 0 && self.rows.try_reserve(1).is_ok();
+        self.lost += usize::from(!grown);
+        grown
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<T> Rows<T> for Owned<T> {
     fn rows(&self) -> &[T] {
-        self
+        &self.rows
     }
     fn rows_mut(&mut self) -> &mut [T] {
-        self
+        &mut self.rows
     }
+    #[inline]
     fn push(&mut self, row: T) {
-        alloc::vec::Vec::push(self, row);
+        if self.rows.len() < self.rows.capacity() || self.grow() {
+            self.rows.push(row);
+        }
     }
     fn expect(&mut self, more: usize) {
-        self.reserve(more);
+        // What fails here fails again when the rows come.
+        let _ = self.rows.try_reserve(more);
     }
     fn clear(&mut self) {
-        alloc::vec::Vec::clear(self);
+        self.rows.clear();
+        self.lost = 0;
     }
     fn fill(&mut self, wanted: usize)
     where
         T: Default + Copy,
     {
-        alloc::vec::Vec::clear(self);
-        self.resize(wanted, T::default());
+        self.clear();
+        if self.rows.try_reserve_exact(wanted).is_ok() {
+            self.rows.resize(wanted, T::default());
+        }
     }
     fn complete(&self) -> Result<(), Full> {
-        Ok(())
+        match self.lost {
+            0 => Ok(()),
+            lost => Err(Full { need: (self.rows.len() + lost) as u64 }),
+        }
+    }
+}
+
+#[cfg(all(test, feature = "alloc"))]
+mod tests {
+    use super::*;
+
+    #[cfg(target_pointer_width = "64")]
+    #[test]
+    fn rows_without_memory_are_counted() {
+        // One of them is more than there is.
+        let mut rows = Owned::<[u8; usize::MAX >> 3]>::default();
+        rows.expect(usize::MAX);
+        assert_eq!(rows.complete(), Ok(()));
+        for lost in 1..4 {
+            assert!(!rows.grow());
+            assert_eq!(rows.complete(), Err(Full { need: lost }));
+        }
+        assert!(rows.rows().is_empty());
+        rows.clear();
+        assert_eq!(rows.complete(), Ok(()));
+    }
+
+    #[test]
+    fn rows_with_memory_are_kept() {
+        let mut rows = Owned::default();
+        (0..100u32).for_each(|row| rows.push(row));
+        assert!(rows.rows().iter().copied().eq(0..100));
+        rows.fill(3);
+        assert_eq!((rows.rows(), rows.complete()), (&[0, 0, 0][..], Ok(())));
     }
 }

@@ -240,3 +240,61 @@ fn a_file_that_shrinks_while_it_is_open() {
         }
     }
 }
+
+/// A frame that is sound and holds `blocks` times 128 KiB of one byte.
+fn zeros(blocks: u32) -> Vec<u8> {
+    let mut frame = b"\x28\xb5\x2f\xfd\xa0".to_vec();
+    frame.extend_from_slice(&(blocks << 17).to_le_bytes());
+    for block in 1..=blocks {
+        let header = (131_072u32 << 3) | 1 << 1 | u32::from(block == blocks);
+        frame.extend_from_slice(&header.to_le_bytes()[..3]);
+        frame.push(0);
+    }
+    frame
+}
+
+#[test]
+fn too_little_memory_is_a_code() {
+    const OUT_OF_MEMORY: i32 = 7;
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, draft: &Draft| {
+        let path = folder.path().join(name);
+        fs::write(&path, draft.bytes()).unwrap();
+        path
+    };
+    // A kernel of 1 GiB, and a table of 200,000 entries.
+    let mut large =
+        Builder::new(Scheme::ZstdPerKernel).kernel_as("a", ARCH, b"", zeros(8192)).draft();
+    large.entry("a", ARCH).set("original_size", (1u64 << 30).into());
+    let large = write("large.kpack", &large);
+    let mut many = Builder::new(Scheme::None).kernel("a", ARCH, b"a code object").draft();
+    let entry = many.toc.at("toc").at("a").clone();
+    let binaries = many.toc.at("toc").entries();
+    binaries
+        .extend((0..200_000).map(|n| (format!("lib/lib{n}.so#0").as_str().into(), entry.clone())));
+    let many = write("many.kpack", &many);
+    for library in BOTH {
+        let made = program(library, Language::C, Linking::Shared, "memory.c");
+        let Some(program) = made else { return };
+        let codes = |archive: &Path, mib: u32| {
+            let kib = (mib << 10).to_string();
+            let written = run(&program, &[archive.as_os_str(), kib.as_ref()]);
+            let written = String::from_utf8(written).unwrap();
+            let codes = written.trim_end().split(' ').map(|code| code.parse().unwrap());
+            codes.collect::<Vec<i32>>()
+        };
+        assert_eq!(codes(&large, 256), [0, OUT_OF_MEMORY], "{library:?}");
+        assert_eq!(codes(&large, 1200), [0, 0], "{library:?}");
+        for mib in [1, 2, 4, 8] {
+            assert_eq!(codes(&many, mib), [OUT_OF_MEMORY], "{library:?}: {mib} MiB");
+        }
+        for mib in [12, 16, 20, 24] {
+            let codes = codes(&many, mib);
+            assert!(
+                codes == [OUT_OF_MEMORY] || codes == [0, 0],
+                "{library:?}: {mib} MiB: {codes:?}"
+            );
+        }
+        assert_eq!(codes(&many, 128), [0, 0], "{library:?}");
+    }
+}
