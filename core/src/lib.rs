@@ -27,7 +27,6 @@
 //! - [`llama`]: llama-server's protocol: requests, streamed and whole answers, JSON.
 //! - [`serve`]: supervising a llama-server: its start, its health, its end.
 //! - [`gpu`]: AMD GPUs from what the kernel tells of them: finding, choosing, masks.
-//! - [`bundle`]: telling what a stored code object is.
 //! - [`bundle`]: binaries, offload bundles and compressed ones; telling what a code object is.
 #![no_std]
 #![forbid(unsafe_code)]
