@@ -16,8 +16,8 @@ mod gguf_split;
 mod http;
 mod llama;
 mod roundtrip;
-mod serve;
 mod search;
+mod serve;
 mod sse;
 mod zstd;
 
@@ -27,8 +27,8 @@ pub use gguf_split::gguf_split;
 pub use http::http_response;
 pub use llama::{json_scan, llama_chunk};
 pub use roundtrip::kpack_roundtrip;
-pub use serve::serve;
 pub use search::{hipk_reference, kpack_search, target_id};
+pub use serve::serve;
 pub use sse::sse;
 pub use zstd::{zstd_frame, zstd_stream};
 
