@@ -62,6 +62,8 @@ impl<D> Builder<D> {
         listen: listen = Listen;
         /// The GPUs that it may use: none unless told otherwise.
         gpus: gpus = Gpus;
+        /// Whether no device but the CPU is used, whatever the server was built for.
+        cpu: cpu = bool;
         /// Layers on the GPU.
         layers: layers = Layers;
         /// Tokens of context over all requests at once; 0 = what the model was trained with.

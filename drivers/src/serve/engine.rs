@@ -453,7 +453,12 @@ impl<B: Bell> Engine<B> {
         let attempts = self.shared.status().attempt;
         let failure = Failure { cause, exit: Some(exit), was_ready, attempts };
         let ended = self.shared.report(failure, &self.launch.program);
+        // Whoever is told finds nothing left.
+        self.remains = None;
+        // What the end means is known already: nobody is told that the server is still ready.
+        let state = self.machine.state();
         self.shared.change(|status| {
+            status.state = state;
             status.exit = Some(exit);
             status.ended = Some((status.attempt, ended));
             status.ending = false;

@@ -59,6 +59,8 @@ pub struct Setup {
     pub listen: Listen,
     /// The GPUs that it may use.
     pub gpus: Gpus,
+    /// No device but the CPU is used, whatever the server was built for.
+    pub cpu: bool,
     /// The model's name in answers.
     pub alias: Option<String>,
     /// Layers on the GPU.
@@ -139,6 +141,7 @@ impl Setup {
             summary: None,
             listen: Listen::Unix,
             gpus: Gpus::None,
+            cpu: false,
             alias: None,
             layers: None,
             context: None,
@@ -185,7 +188,7 @@ impl Setup {
         let extra: Vec<&[u8]> = self.args.iter().map(|arg| arg.as_bytes()).collect();
         then(&plan::Settings {
             alias: self.alias.as_deref(),
-            cpu: false,
+            cpu: self.cpu,
             layers: self.layers,
             context: self.context,
             parallel: self.parallel,

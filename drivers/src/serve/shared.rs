@@ -205,7 +205,8 @@ impl<B: Bell> Shared<B> {
 
     /// What to tell one who waits until the process runs: `None` = wait on.
     pub(crate) fn begun(&self) -> Option<Result<(), Error>> {
-        match self.status().state {
+        let state = self.status().state;
+        match state {
             State::Idle | State::Spawning | State::Backoff => None,
             State::Failed(Failure { exit: None, .. }) => Some(self.readiness()?.map(|_| ())),
             _ => Some(Ok(())),

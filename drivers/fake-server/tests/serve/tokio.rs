@@ -1,0 +1,117 @@
+//! The driver for tokio.
+
+use std::time::Duration;
+
+use rocload::http::{CancelHandle, Endpoint, Options, Request};
+use rocload::llama::Item;
+use rocload::llama::request::{Chat, Completion, Embeddings, Tokenize};
+use rocload::process::{Excerpt, Swept};
+use rocload::serve::{self, Class, Error, Ready, Setup};
+use rocload::tokio::{Generation, Server};
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::driver::Driver;
+use crate::suite::suite;
+
+pub(crate) struct Tokio(Runtime);
+
+impl Default for Tokio {
+    fn default() -> Self {
+        Tokio(Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap())
+    }
+}
+
+impl Driver for Tokio {
+    type Server = Server;
+    type Generation = Generation;
+
+    fn start(&self, setup: Setup) -> Result<Server, Error> {
+        self.0.block_on(serve::Builder::<rocload::tokio::Driver>::from_setup(setup).start())
+    }
+
+    fn ready(&self, server: &Server) -> Result<Ready, Error> {
+        self.0.block_on(server.ready())
+    }
+
+    fn chat(&self, server: &Server, chat: &Chat<'_>) -> Result<Generation, Error> {
+        self.0.block_on(server.chat(chat))
+    }
+
+    fn generate(&self, server: &Server, what: &Completion<'_>) -> Result<Generation, Error> {
+        self.0.block_on(server.generate(what))
+    }
+
+    fn next<T>(
+        &self,
+        generation: &mut Generation,
+        keep: impl FnOnce(Item<'_>) -> T,
+    ) -> Result<Option<T>, Error> {
+        self.0.block_on(async { Ok(generation.next().await?.map(keep)) })
+    }
+
+    fn text(&self, generation: Generation) -> Result<String, Error> {
+        self.0.block_on(generation.text())
+    }
+
+    fn cancel_handle(generation: &Generation) -> CancelHandle {
+        generation.cancel_handle()
+    }
+
+    fn embed(&self, server: &Server, what: &Embeddings<'_>) -> Result<Vec<Vec<f32>>, Error> {
+        self.0.block_on(server.embed(what))
+    }
+
+    fn tokenize(&self, server: &Server, what: &Tokenize<'_>) -> Result<Vec<i64>, Error> {
+        self.0.block_on(server.tokenize(what))
+    }
+
+    fn metrics(&self, server: &Server) -> Result<String, Error> {
+        self.0.block_on(server.metrics())
+    }
+
+    fn logs(server: &Server) -> Excerpt {
+        server.logs()
+    }
+
+    fn pid(server: &Server) -> Option<u32> {
+        server.pid()
+    }
+
+    fn endpoint(server: &Server) -> Option<Endpoint> {
+        server.endpoint()
+    }
+
+    fn swept(server: &Server) -> Option<Swept> {
+        server.swept().cloned()
+    }
+
+    fn stop(&self, server: &Server, grace: Option<Duration>) -> Result<Option<Class>, Error> {
+        self.0.block_on(server.stop(grace))
+    }
+
+    fn kill(&self, server: &Server) -> Result<Option<Class>, Error> {
+        self.0.block_on(server.kill())
+    }
+
+    fn wait(&self, server: &Server) -> Result<Option<Class>, Error> {
+        self.0.block_on(server.wait())
+    }
+
+    fn fetch(&self, server: &Server, target: &str) -> Result<String, Error> {
+        self.0.block_on(async {
+            let answer = server.client().await?.fetch(&Request::get(target)).await?;
+            Ok(String::from_utf8_lossy(&answer.body).into_owned())
+        })
+    }
+
+    fn at(&self, endpoint: Endpoint) -> Server {
+        Server::at(endpoint, Options::default(), None)
+    }
+
+    fn drop_server(&self, server: Server) {
+        self.0.block_on(async { drop(server) });
+    }
+}
+
+suite!(Tokio);
