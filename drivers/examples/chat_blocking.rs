@@ -1,4 +1,4 @@
-//! Starts a llama-server, asks it something, and stops it: `chat_blocking SERVER MODEL PROMPT`.
+//! Starts a llama-server, asks it something, and stops it: `chat_blocking MODEL PROMPT`.
 
 use std::io::{Write as _, stdout};
 
@@ -8,12 +8,12 @@ use rocload::llama::request::{Chat, Message};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args_os().skip(1);
-    let (Some(program), Some(model), Some(prompt)) = (args.next(), args.next(), args.next()) else {
-        return Err("usage: chat_blocking SERVER MODEL PROMPT".into());
+    let (Some(model), Some(prompt)) = (args.next(), args.next()) else {
+        return Err("usage: chat_blocking MODEL PROMPT".into());
     };
     let prompt = prompt.to_string_lossy();
 
-    let server = Server::builder(model).program(program).start()?;
+    let server = Server::builder(model).start()?;
     let messages = [Message::user(&prompt)];
     let mut chat = Chat::new(&messages);
     chat.sampling.n_predict = Some(64);

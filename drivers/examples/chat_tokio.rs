@@ -1,4 +1,4 @@
-//! Starts a llama-server, asks it something, and stops it: `chat_tokio SERVER MODEL PROMPT`.
+//! Starts a llama-server, asks it something, and stops it: `chat_tokio MODEL PROMPT`.
 
 use std::io::{Write as _, stdout};
 
@@ -9,12 +9,12 @@ use rocload::tokio::Server;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args_os().skip(1);
-    let (Some(program), Some(model), Some(prompt)) = (args.next(), args.next(), args.next()) else {
-        return Err("usage: chat_tokio SERVER MODEL PROMPT".into());
+    let (Some(model), Some(prompt)) = (args.next(), args.next()) else {
+        return Err("usage: chat_tokio MODEL PROMPT".into());
     };
     let prompt = prompt.to_string_lossy();
 
-    let server = Server::builder(model).program(program).start().await?;
+    let server = Server::builder(model).start().await?;
     let messages = [Message::user(&prompt)];
     let mut chat = Chat::new(&messages);
     chat.sampling.n_predict = Some(64);

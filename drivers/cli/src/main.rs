@@ -18,6 +18,8 @@ mod failure;
 #[cfg(unix)]
 mod filter;
 #[cfg(unix)]
+mod front;
+#[cfg(unix)]
 mod gguf;
 #[cfg(unix)]
 mod input;

@@ -25,6 +25,9 @@ use crate::{interrupt, text};
 /// The longest prompt, in bytes.
 const MOST: u64 = 64 << 20;
 
+/// How long the thread of signals may take to end the program.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// Answer one prompt with a model, streamed
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -97,6 +100,8 @@ struct ReadyJson<'a> {
 #[derive(Default)]
 struct Running {
     interrupted: bool,
+    /// The program is about to end by a signal.
+    ending: bool,
     server: Option<Arc<Server>>,
     answer: Option<CancelHandle>,
 }
@@ -113,6 +118,7 @@ fn on_signal(shared: &Shared, signal: i32) -> bool {
     let mut running = lock(shared);
     let first = !running.interrupted && signal == SIGINT;
     running.interrupted = true;
+    running.ending |= !first;
     let (server, answer) = (running.server.clone(), running.answer.clone());
     drop(running);
     match (first, answer, server) {
@@ -138,7 +144,11 @@ impl Run {
         let told = shared.clone();
         let handled = interrupt::handle_by(move |signal| on_signal(&told, signal));
         let result = self.answer(ui, &shared);
-        let interrupted = lock(&shared).interrupted;
+        let Running { interrupted, ending, .. } = *lock(&shared);
+        if ending {
+            // The thread of signals ends the program, by that signal's status.
+            thread::sleep(PATIENCE);
+        }
         drop(handled);
         if interrupted {
             ui.fail(&Failure::new(Status::Interrupted, "interrupted", "interrupted"));
@@ -323,6 +333,9 @@ impl Run {
         if bytes.len() as u64 > MOST {
             let text = format!("a prompt has at most {}", text::size(MOST));
             return Err(at(Failure::new(Status::Malformed, "limit", text)));
+        }
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Err(at(Failure::new(Status::Usage, "usage", "the prompt is empty")));
         }
         String::from_utf8(bytes).map_err(|error| {
             let offset = error.utf8_error().valid_up_to() as u64;

@@ -4,17 +4,18 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use clap::Args;
 use rocload::blocking::Server;
 use rocload::http::Endpoint;
 use rocload::serve::find::Found;
-use rocload::serve::{Cause, Error, Event, Exit, Listen, Restart};
+use rocload::serve::{Cause, Class, Error, Event, Exit, Restart};
 use serde::Serialize;
 
 use crate::failure::{Failure, Status, printable_path};
+use crate::front::Front;
 use crate::interrupt;
 use crate::serving::{ServerArgs, failure, json_path, span, tell_swept};
 use crate::ui::{FAINT, STRONG, TYPED, Ui};
@@ -86,11 +87,30 @@ fn random_key() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+fn open_front(port: u16) -> Result<Front, Failure> {
+    Front::new(port).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            let text = format!("127.0.0.1:{port} is taken by another program");
+            Failure::new(Status::Failed, "bind_conflict", text)
+                .hint("choose another port, or 0 for a free one")
+        }
+        _ => Failure::io(&format!("listening on 127.0.0.1:{port}"), &error),
+    })
+}
+
 /// What the main thread is told.
 enum Told {
     Event(Event),
     /// A signal that asks for the end.
     End,
+}
+
+/// A server that runs, and what is in front of it.
+struct Serving {
+    server: Arc<Server>,
+    found: Found,
+    key: Option<String>,
+    front: Option<Front>,
 }
 
 impl Serve {
@@ -112,8 +132,9 @@ impl Serve {
         }
         builder = builder.embeddings(self.embeddings).metrics(self.metrics);
         let key = self.key()?;
-        if let Some(port) = self.listen {
-            builder = builder.listen(Listen::Tcp(port)).args(["--cors-origins", "localhost"]);
+        let front = self.listen.map(open_front).transpose()?;
+        if front.is_some() {
+            builder = builder.args(["--cors-origins", "localhost"]);
         }
         if let Some(key) = &key {
             builder = builder.api_key(key);
@@ -138,8 +159,11 @@ impl Serve {
         });
         let server = Arc::new(builder.start().map_err(failed)?);
         tell_swept(ui, &server);
-        self.watch(ui, &server, &found, key.as_deref(), &told, &tell)?;
-        server.wait().map(|_| ()).map_err(failed)
+        let serving = Serving { server, found, key, front };
+        // The channel does not close before this ends.
+        self.watch(ui, &serving, &told)?;
+        drop(tell);
+        serving.server.wait().map(|_| ()).map_err(failed)
     }
 
     /// The key: none on a Unix socket, which nobody else can reach.
@@ -159,32 +183,25 @@ impl Serve {
     }
 
     /// Tells what happens until the server is gone.
-    fn watch(
-        &self,
-        ui: &mut Ui,
-        server: &Arc<Server>,
-        found: &Found,
-        key: Option<&str>,
-        told: &Receiver<Told>,
-        tell: &Sender<Told>,
-    ) -> Result<(), Failure> {
+    fn watch(&self, ui: &mut Ui, serving: &Serving, told: &Receiver<Told>) -> Result<(), Failure> {
         let mut signals = 0;
-        // The other end is held here: the channel does not close before.
-        let _ = tell;
         while let Ok(message) = told.recv() {
             let event = match message {
                 Told::Event(event) => event,
                 Told::End => {
                     signals += 1;
-                    let server = server.clone();
+                    let server = serving.server.clone();
                     let kill = signals > 1;
                     thread::spawn(move || if kill { server.kill() } else { server.stop(None) });
                     continue;
                 }
             };
             match event {
-                Event::Ready { .. } => self.tell_ready(ui, server, found, key)?,
+                Event::Ready { .. } => self.tell_ready(ui, serving),
                 _ => self.tell_event(ui, &event),
+            }
+            if let (Event::Exited { .. }, Some(front)) = (event, &serving.front) {
+                front.to(None);
             }
             ui.flush();
             match event {
@@ -196,68 +213,57 @@ impl Serve {
         Ok(())
     }
 
-    fn tell_ready(
-        &self,
-        ui: &mut Ui,
-        server: &Server,
-        found: &Found,
-        key: Option<&str>,
-    ) -> Result<(), Failure> {
-        let ready = match server.ready() {
-            Ok(ready) => ready,
-            // It is over already; that is told next.
-            Err(_) => return Ok(()),
+    fn tell_ready(&self, ui: &mut Ui, serving: &Serving) {
+        // If it is over already, that is told next.
+        let Ok(ready) = serving.server.ready() else { return };
+        let unix = match &ready.endpoint {
+            Endpoint::Unix(path) => Some(path.as_path()),
+            _ => None,
         };
+        let tcp = serving.front.as_ref().map(|front| {
+            front.to(unix);
+            front.address().to_string()
+        });
+        let key = serving.key.as_deref();
         if ui.json {
-            let (unix, tcp) = match &ready.endpoint {
-                Endpoint::Unix(path) => (Some(json_path(path)), None),
-                Endpoint::Tcp(address) => (None, Some(address.to_string())),
-                _ => (None, None),
-            };
-            let base_url = tcp.as_ref().map(|address| format!("http://{address}/v1"));
             ui.json_line(&ReadyJson {
                 r#type: "ready",
-                endpoint: EndpointJson { unix, tcp },
-                base_url,
+                base_url: tcp.as_ref().map(|address| format!("http://{address}/v1")),
+                endpoint: EndpointJson { unix: unix.map(json_path), tcp },
                 api_key: key,
                 pid: ready.pid,
                 load_ms: ready.load.map(|load| load.as_millis() as u64),
                 model: json_path(&self.model),
-                program: json_path(&found.program),
-                origin: found.origin.name(),
+                program: json_path(&serving.found.program),
+                origin: serving.found.origin.name(),
             });
-            return Ok(());
+            return;
         }
         let pid = ready.pid.map_or_else(String::new, |pid| format!(", pid {pid}"));
-        let mut lines = vec![format!(
-            "{STRONG}ready{STRONG:#}: {} (loaded in {}{pid})",
-            printable_path(&self.model),
-            span(ready.load)
-        )];
-        match &ready.endpoint {
-            Endpoint::Unix(path) => {
+        let model = printable_path(&self.model);
+        let load = span(ready.load);
+        let mut lines = vec![format!("{STRONG}ready{STRONG:#}: {model} (loaded in {load}{pid})")];
+        let mut curl = String::from("curl");
+        match (tcp, unix) {
+            (Some(address), _) => {
+                lines.push(format!("endpoint: http://{address}/v1"));
+                if let Some(key) = key {
+                    lines.push(format!("api key: {key}"));
+                    curl += &format!(" -H \"Authorization: Bearer {key}\"");
+                }
+                curl += &format!(" http://{address}/v1/models");
+            }
+            (None, Some(path)) => {
                 let path = printable_path(path);
                 lines.push(format!("endpoint: unix:{path}"));
-                lines.push(format!(
-                    "{FAINT}try:{FAINT:#} {TYPED}curl --unix-socket {path} http://localhost/v1/models{TYPED:#}"
-                ));
+                curl += &format!(" --unix-socket {path} http://localhost/v1/models");
             }
-            Endpoint::Tcp(address) => {
-                lines.push(format!("endpoint: http://{address}/v1"));
-                let header = key.map_or_else(String::new, |key| {
-                    lines.push(format!("api key: {key}"));
-                    format!(" -H \"Authorization: Bearer {key}\"")
-                });
-                lines.push(format!(
-                    "{FAINT}try:{FAINT:#} {TYPED}curl{header} http://{address}/v1/models{TYPED:#}"
-                ));
-            }
-            _ => {}
+            (None, None) => {}
         }
+        lines.push(format!("{FAINT}try:{FAINT:#} {TYPED}{curl}{TYPED:#}"));
         for line in lines {
             let _ = writeln!(ui.out(), "{line}");
         }
-        Ok(())
     }
 
     fn tell_event(&self, ui: &mut Ui, event: &Event) {
@@ -276,7 +282,7 @@ impl Serve {
                 ui.remark(&format!("the server is started again in {} ms: {cause}", after.0));
             }
             Event::Spawned { pid, .. } if ui.verbose => {
-                ui.remark(&format!("the server is process {pid}"))
+                ui.remark(&format!("the server is process {pid}"));
             }
             Event::Stopped { class: Some(class) } if ui.verbose => ui.remark(&class.to_string()),
             _ => {}
@@ -356,9 +362,7 @@ impl EventJson {
             Event::Retry { after, attempt, cause } => {
                 EventJson::Retry { after_ms: after.0, attempt, cause: cause_name(cause) }
             }
-            Event::Stopped { class } => {
-                EventJson::Stopped { class: class.map(|class| class.name()) }
-            }
+            Event::Stopped { class } => EventJson::Stopped { class: class.map(Class::name) },
             _ => return None,
         })
     }

@@ -3,6 +3,8 @@
 mod info;
 mod install;
 
+pub(crate) use install::install;
+
 use clap::{Args, Subcommand};
 
 use crate::ui::Ui;

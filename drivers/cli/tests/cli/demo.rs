@@ -2,7 +2,15 @@
 
 use std::fs;
 
-use super::{command, kpack, rocload};
+use super::{Ran, command, kpack};
+
+/// The demo on a machine without a llama-server.
+fn without_server() -> std::process::Command {
+    let mut command = command();
+    command.arg("demo").env("PATH", "/nonexistent").env("ROCLOAD_CACHE", "/nonexistent");
+    command.env_remove("ROCLOAD_LLAMA_SERVER").env_remove("ROCM_LLAMA_SERVER_PATH");
+    command
+}
 
 /// The command lines that are shown, in one line each.
 fn commands(out: &str) -> Vec<String> {
@@ -13,8 +21,7 @@ fn commands(out: &str) -> Vec<String> {
 #[test]
 fn every_step_is_shown_and_ends_well() {
     let temp = tempfile::tempdir().unwrap();
-    let ran: super::Ran = command().arg("demo").env("TMPDIR", temp.path()).output().unwrap().into();
-    let ran = ran.fine();
+    let ran = Ran::from(without_server().env("TMPDIR", temp.path()).output().unwrap()).fine();
     let commands = commands(&ran.out);
     assert_eq!(commands.len(), 12, "{}", ran.out);
     for word in [
@@ -42,12 +49,14 @@ fn every_step_is_shown_and_ends_well() {
         "showing 26 of 28 keys",
         "tiny-llama.gguf: ok, 21 tensors",
         "verdict    fits",
+        "left out: an answer of the model",
     ] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
     assert!(!ran.out.contains('\u{1b}'));
     // A message is as long as it must be; what the demo itself says fits a terminal.
-    let mut own = ran.out.lines().filter(|line| !line.starts_with("rocload: "));
+    let told = |line: &&str| !line.starts_with("rocload: ") && !line.starts_with("left out: ");
+    let mut own = ran.out.lines().filter(told);
     assert!(own.all(|line| line.chars().count() <= 100), "{}", ran.out);
     assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0, "the folder is removed");
 }
@@ -56,7 +65,8 @@ fn every_step_is_shown_and_ends_well() {
 fn its_commands_can_be_repeated_in_the_folder_that_it_keeps() {
     let temp = tempfile::tempdir().unwrap();
     let kept = temp.path().join("kept");
-    let ran = rocload(["demo", "--keep", kept.to_str().unwrap()]).fine();
+    let ran = without_server().args(["--keep", kept.to_str().unwrap()]).output().unwrap();
+    let ran = Ran::from(ran).fine();
     let script = commands(&ran.out);
     assert_eq!(script.len(), 12);
     for line in script {
@@ -74,7 +84,33 @@ fn its_commands_can_be_repeated_in_the_folder_that_it_keeps() {
 
 #[test]
 fn without_a_place_to_work_it_says_so() {
-    let ran: super::Ran =
+    let ran: Ran =
         command().arg("demo").env("TMPDIR", "/dev/null/nowhere").output().unwrap().into();
     ran.failed(4, "/dev/null/nowhere: making a folder: not a directory");
+}
+
+#[test]
+fn with_a_server_the_model_answers_and_nothing_is_left() {
+    let test = "with_a_server_the_model_answers_and_nothing_is_left";
+    for variable in ["ROCLOAD_LLAMA_SERVER", "ROCLOAD_LLAMA_LAUNCHER"] {
+        let Some(program) = std::env::var_os(variable).filter(|program| !program.is_empty()) else {
+            eprintln!("{test}: skipped: {variable} names no llama-server");
+            continue;
+        };
+        let temp = tempfile::tempdir().unwrap();
+        let ran = command()
+            .arg("demo")
+            .env("ROCLOAD_LLAMA_SERVER", program)
+            .env("TMPDIR", temp.path())
+            .output();
+        let ran = Ran::from(ran.unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        for part in
+            ["15/15", "$ rocload server info", "it stopped as asked", "no process, no socket"]
+        {
+            assert!(ran.out.contains(part), "{part}: {}", ran.out);
+        }
+        assert!(ran.err.contains("tokens/s"), "{}", ran.err);
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0, "the folders are removed");
+    }
 }

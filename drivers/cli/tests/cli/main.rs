@@ -9,6 +9,7 @@ mod gguf_files;
 mod list;
 mod pack;
 mod resources;
+mod serving;
 mod shell;
 mod sse;
 mod verify;

@@ -1,0 +1,289 @@
+//! A port of this machine in front of a server that listens on a Unix socket.
+//!
+//! Requests of web pages from elsewhere are refused here (403, and no header that would let the
+//! page read it), whatever the server would do: a browser tells a page's origin with each request.
+//! All else is passed on as it is, one request a connection. The key is the server's to check.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// The longest head of a request, in bytes.
+const HEAD: usize = 16 << 10;
+/// Header lines of a request.
+const HEADERS: usize = 64;
+/// How long a head may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Connections at once.
+const CONNECTIONS: usize = 128;
+
+const FOREIGN: &str = r#"{"error":{"code":403,"message":"requests of web pages are served from localhost only","type":"permission_error"}}"#;
+const MALFORMED: &str =
+    r#"{"error":{"code":400,"message":"no http request","type":"invalid_request_error"}}"#;
+const BUSY: &str =
+    r#"{"error":{"code":503,"message":"too many connections","type":"unavailable_error"}}"#;
+const LOADING: &str =
+    r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
+
+/// A port that is taken, and where its requests go.
+#[derive(Debug)]
+pub(crate) struct Front {
+    address: SocketAddr,
+    server: Arc<Mutex<Option<PathBuf>>>,
+}
+
+impl Front {
+    /// Takes a port of 127.0.0.1; 0 takes a free one. Until [`to`](Front::to) is told, requests
+    /// are answered as by a server that loads its model.
+    pub(crate) fn new(port: u16) -> io::Result<Front> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+        let front = Front { address: listener.local_addr()?, server: Arc::default() };
+        let server = front.server.clone();
+        let open = Arc::new(AtomicUsize::new(0));
+        thread::Builder::new().name("front".into()).spawn(move || {
+            for client in listener.incoming() {
+                let Ok(client) = client else {
+                    // Too many descriptors, or the like: it passes.
+                    thread::sleep(Duration::from_millis(50));
+                    continue;
+                };
+                let server = server.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let place = Place::take(&open);
+                let spawned = thread::Builder::new().name("request".into()).spawn(move || {
+                    // Whoever has gone away needs no answer.
+                    let _ = serve(client, server.as_deref(), place.as_ref());
+                });
+                // Without a thread the connection is closed.
+                drop(spawned);
+            }
+        })?;
+        Ok(front)
+    }
+
+    /// Where it listens.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The server is ready at this socket; `None` = it is not.
+    pub(crate) fn to(&self, server: Option<&Path>) {
+        let mut place = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = server.map(Path::to_path_buf);
+    }
+}
+
+/// One of the connections that there may be.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(open: &Arc<AtomicUsize>) -> Option<Place> {
+        let place = Place(open.clone());
+        (open.fetch_add(1, Ordering::Relaxed) < CONNECTIONS).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve(mut client: TcpStream, server: Option<&Path>, place: Option<&Place>) -> io::Result<()> {
+    client.set_read_timeout(Some(PATIENCE))?;
+    client.set_nodelay(true)?;
+    let mut bytes = Vec::new();
+    let head = loop {
+        match judge(&bytes) {
+            Judged::More if bytes.len() < HEAD => {}
+            Judged::More | Judged::Malformed => {
+                return refuse(client, "400 Bad Request", MALFORMED);
+            }
+            Judged::Foreign => return refuse(client, "403 Forbidden", FOREIGN),
+            Judged::Fine(head) => break head,
+        }
+        let mut chunk = [0; 4096];
+        match client.read(&mut chunk)? {
+            0 => return Ok(()),
+            read => bytes.extend_from_slice(&chunk[..read]),
+        }
+    };
+    if place.is_none() {
+        return refuse(client, "503 Service Unavailable", BUSY);
+    }
+    let Some(mut server) = server.and_then(|path| UnixStream::connect(path).ok()) else {
+        return refuse(client, "503 Service Unavailable", LOADING);
+    };
+    server.write_all(&head.text)?;
+    server.write_all(&bytes[head.len..])?;
+    client.set_read_timeout(None)?;
+    let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
+    let upwards = thread::Builder::new().name("request's body".into()).spawn(move || {
+        let _ = io::copy(&mut from, &mut to);
+        // The client has gone: the server stops working for it.
+        let _ = to.shutdown(Shutdown::Both);
+    })?;
+    let copied = io::copy(&mut server, &mut client);
+    let _ = client.shutdown(Shutdown::Both);
+    let _ = upwards.join();
+    copied.map(|_| ())
+}
+
+fn refuse(mut client: TcpStream, status: &str, body: &str) -> io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    client.write_all(head.as_bytes())?;
+    client.shutdown(Shutdown::Write)?;
+    // What was sent is read, or closing would reset the connection before the answer is read.
+    client.set_read_timeout(Some(Duration::from_millis(500)))?;
+    io::copy(&mut client.take(1 << 20), &mut io::sink())?;
+    Ok(())
+}
+
+/// A request's head as it is passed on.
+#[derive(Debug, PartialEq, Eq)]
+struct Head {
+    text: Vec<u8>,
+    /// Bytes that it had.
+    len: usize,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Judged {
+    More,
+    Malformed,
+    /// It is of a web page from elsewhere.
+    Foreign,
+    Fine(Head),
+}
+
+fn judge(bytes: &[u8]) -> Judged {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    let len = match request.parse(bytes) {
+        Ok(httparse::Status::Complete(len)) => len,
+        Ok(httparse::Status::Partial) => return Judged::More,
+        Err(_) => return Judged::Malformed,
+    };
+    let (Some(method), Some(path)) = (request.method, request.path) else {
+        return Judged::Malformed;
+    };
+    let named = |header: &httparse::Header<'_>, name: &str| header.name.eq_ignore_ascii_case(name);
+    if request.headers.iter().any(|header| named(header, "origin") && !is_local(header.value)) {
+        return Judged::Foreign;
+    }
+    // One request a connection: the next one is judged too.
+    let mut text = format!("{method} {path} HTTP/1.1\r\n").into_bytes();
+    for header in request.headers.iter() {
+        if ["connection", "keep-alive"].iter().any(|name| named(header, name)) {
+            continue;
+        }
+        text.extend_from_slice(header.name.as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(header.value);
+        text.extend_from_slice(b"\r\n");
+    }
+    text.extend_from_slice(b"Connection: close\r\n\r\n");
+    Judged::Fine(Head { text, len })
+}
+
+/// An origin of this machine: `http://localhost:3000`, `http://127.0.0.1`, `http://[::1]:1`.
+fn is_local(origin: &[u8]) -> bool {
+    let Ok(origin) = str::from_utf8(origin) else { return false };
+    let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    let Some(rest) = rest else { return false };
+    let (host, port) = match rest.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        _ => (rest, "0"),
+    };
+    matches!(host, "localhost" | "127.0.0.1" | "[::1]") && port.parse::<u16>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_of_this_machine() {
+        for fine in [
+            "http://localhost",
+            "http://localhost:3000",
+            "https://127.0.0.1:1",
+            "http://[::1]",
+            "http://[::1]:80",
+        ] {
+            assert!(is_local(fine.as_bytes()), "{fine}");
+        }
+        for foreign in [
+            "https://elsewhere.example",
+            "http://localhost.elsewhere.example",
+            "http://localhost@elsewhere.example",
+            "http://elsewhere.example:localhost",
+            "http://localhost:80.elsewhere.example",
+            "file://localhost",
+            "null",
+            "",
+        ] {
+            assert!(!is_local(foreign.as_bytes()), "{foreign}");
+        }
+        assert!(!is_local(b"http://localhost\xff"));
+    }
+
+    #[test]
+    fn heads_are_judged_when_they_are_whole() {
+        let head = b"POST /v1/x HTTP/1.1\r\nHost: a\r\nOrigin: http://localhost:1\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}";
+        for end in 0..head.len() - 2 {
+            assert_eq!(judge(&head[..end]), Judged::More, "{end}");
+        }
+        let Judged::Fine(judged) = judge(head) else { panic!() };
+        assert_eq!(&head[judged.len..], b"{}");
+        let text = "POST /v1/x HTTP/1.1\r\nHost: a\r\nOrigin: http://localhost:1\r\nContent-Length: 2\r\nConnection: close\r\n\r\n";
+        assert_eq!(judged.text, text.as_bytes());
+        // One among several, in any spelling, is enough.
+        let foreign =
+            b"GET / HTTP/1.1\r\nOrigin: http://localhost\r\nORIGIN: https://a.example\r\n\r\n";
+        assert_eq!(judge(foreign), Judged::Foreign);
+        for malformed in
+            [&b"\x16\x03\x01"[..], b"GET / HTTP/1.1\r\nOrigin : x\r\n\r\n", b"GET /\r\n\r\n"]
+        {
+            assert_eq!(judge(malformed), Judged::Malformed);
+        }
+    }
+
+    #[test]
+    fn requests_go_through_and_others_are_refused() {
+        let front = Front::new(0).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("s.sock");
+        let ask = |head: &str| {
+            let mut stream = TcpStream::connect(front.address()).unwrap();
+            stream.write_all(format!("{head}\r\n\r\n").as_bytes()).unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        };
+        assert!(ask("GET / HTTP/1.1").starts_with("HTTP/1.1 503"));
+        let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = [0; 256];
+            let read = stream.read(&mut head).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nhello").unwrap();
+            String::from_utf8(head[..read].to_vec()).unwrap()
+        });
+        front.to(Some(&socket));
+        let refused = ask("GET / HTTP/1.1\r\nOrigin: https://elsewhere.example");
+        assert!(
+            refused.starts_with("HTTP/1.1 403")
+                && !refused.to_lowercase().contains("access-control")
+        );
+        assert_eq!(ask("GET /a HTTP/1.1"), "HTTP/1.1 200 OK\r\n\r\nhello");
+        assert_eq!(server.join().unwrap(), "GET /a HTTP/1.1\r\nConnection: close\r\n\r\n");
+    }
+}
