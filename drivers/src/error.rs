@@ -44,6 +44,9 @@ pub enum ErrorKind {
     },
     /// The file is not what it was when it was opened.
     Changed,
+    /// The machine whose GPUs are wanted is none.
+    #[cfg(unix)]
+    Gpu(crate::gpu::Fault),
     /// There is no memory for what was asked.
     Memory {
         /// Bytes asked for.
@@ -134,6 +137,10 @@ impl Error {
             ErrorKind::Format(error) => Some(error.class()),
             ErrorKind::NoBinary | ErrorKind::NoArch { .. } => Some(Class::NotFound),
             ErrorKind::Changed | ErrorKind::NotGguf(_) => Some(Class::Malformed),
+            #[cfg(unix)]
+            ErrorKind::Gpu(crate::gpu::Fault::NoFiles) => Some(Class::Malformed),
+            #[cfg(unix)]
+            ErrorKind::Gpu(_) => Some(Class::Limit),
             ErrorKind::Memory { .. } => Some(Class::Limit),
             ErrorKind::Io(_) => None,
         }
@@ -194,6 +201,8 @@ impl Inner {
             ErrorKind::Changed => {
                 write!(f, "{}: the file has changed since it was opened", self.doing)
             }
+            #[cfg(unix)]
+            ErrorKind::Gpu(fault) => write!(f, "{fault}"),
             ErrorKind::Memory { bytes } => {
                 write!(f, "{}: no memory for {bytes} bytes", self.doing)
             }

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! [`Model`] opens a model file (GGUF) and tells what it is and whether it is whole; [`discover()`]
-//! finds those of a folder.
+//! finds those of a folder. The module `gpu` looks at a machine's AMD GPUs and chooses among them.
 //!
 //! | feature | what |
 //! |---|---|
@@ -48,6 +48,8 @@ pub mod error;
 pub mod file;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 mod frames;
+#[cfg(all(any(feature = "blocking", feature = "tokio"), unix))]
+pub mod gpu;
 #[cfg(all(any(feature = "blocking", feature = "tokio"), unix))]
 pub mod http;
 #[cfg(any(feature = "blocking", feature = "tokio"))]

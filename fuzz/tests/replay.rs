@@ -77,6 +77,11 @@ fn serve() {
 }
 
 #[test]
+fn sysfs() {
+    replay("sysfs", rocload_fuzz::sysfs);
+}
+
+#[test]
 fn sse() {
     replay("sse", rocload_fuzz::sse);
 }

@@ -13,6 +13,7 @@
 //! - [`gguf_split`]: names of shards and sets of them against a naive twin.
 //! - `gguf_write` (feature `alloc`): the GGUF writer against the reader.
 //! - [`gguf_fit`]: the verdicts of memory fit against each other and the numbers.
+//! - [`gpu`]: machines of any kind, and choices among any devices.
 //! - `decompress` (feature `alloc`): a backend's two ways against each other and the C library.
 //! - `zstd` (feature `alloc`): the project's decoder, its layouts and entries, against each other and the C library.
 //! - `kernel` (feature `alloc`): a whole archive, from its first byte to its last kernel.
@@ -49,6 +50,7 @@ pub mod gguf_fit;
 pub mod gguf_split;
 #[cfg(feature = "alloc")]
 pub mod gguf_write;
+pub mod gpu;
 pub mod http;
 pub mod json;
 #[cfg(feature = "alloc")]

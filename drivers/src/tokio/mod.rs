@@ -13,6 +13,8 @@ mod discover;
 mod drive;
 #[cfg(unix)]
 mod exchange;
+#[cfg(unix)]
+pub mod gpu;
 mod loader;
 mod many;
 mod model;
