@@ -71,7 +71,7 @@ impl Why {
             Why::OnlyUsable => "the only gpu that can be used",
             Why::OnlyDiscrete => "the only board",
             Why::MostFreeVram => "the most free video memory",
-            Why::LowestNode => "as much free memory as others, and the lowest node",
+            Why::LowestNode => "others are as good, and it has the lowest node",
         }
     }
 }
@@ -122,7 +122,7 @@ impl Reason {
             Reason::Integrated => "it is integrated",
             Reason::UnknownSize => "its free memory is not known",
             Reason::LessFreeVram => "another has more free memory",
-            Reason::LaterNode => "another with as much free memory comes before it",
+            Reason::LaterNode => "another that is as good comes before it",
         }
     }
 

@@ -8,10 +8,12 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
 use crate::ui::Ui;
-use crate::{completions, demo, gguf, interrupt, kpack, man, run, serve, server, sse};
+use crate::{
+    completions, demo, doctor, gguf, gpu, interrupt, kpack, man, run, serve, server, sse,
+};
 
 /// Loads what AMD GPUs run: looks into ROCm kernel archives, GGUF models and llama-server's streams,
-/// checks them, takes kernels out and makes archives.
+/// checks them, takes kernels out and makes archives; finds and chooses GPUs.
 #[derive(Debug, Parser)]
 #[command(
     name = "rocload",
@@ -24,6 +26,7 @@ use crate::{completions, demo, gguf, interrupt, kpack, man, run, serve, server, 
   rocload kpack verify /opt/rocm/lib/.kpack/*   are these archives sound?
   rocload gguf show model.gguf                  what is this model?
   rocload run model.gguf hello                  an answer, by a llama-server of its own
+  rocload gpu                                   which GPU would be used, and why?
 
 Exit status: 0 fine, 1 the operation failed, 2 wrong usage, 3 malformed input, 4 not found,
 130 interrupted."
@@ -54,6 +57,8 @@ enum Command {
     Serve(serve::Serve),
     Server(server::Server),
     Sse(sse::Sse),
+    Gpu(gpu::Gpu),
+    Doctor(doctor::Doctor),
     Demo(demo::Demo),
     Completions(completions::Completions),
     Man(man::Man),
@@ -109,6 +114,8 @@ impl Cli {
             Command::Serve(serve) => serve.run(ui),
             Command::Server(server) => server.run(ui),
             Command::Sse(sse) => sse.run(ui),
+            Command::Gpu(gpu) => gpu.run(ui),
+            Command::Doctor(doctor) => doctor.run(ui),
             Command::Demo(demo) => demo.run(ui),
             Command::Completions(completions) => completions.run(ui),
             Command::Man(man) => man.run(ui),

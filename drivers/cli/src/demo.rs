@@ -20,6 +20,8 @@ const ZSTD: &[u8] = include_bytes!("../assets/demo_zstd.kpack");
 const MODEL: &[u8] = include_bytes!("../assets/tiny-llama.gguf");
 /// The model's file in the folder.
 const TINY: &str = "tiny-llama.gguf";
+/// The files by which a kernel tells of two GPUs.
+const MACHINE: &[u8] = include_bytes!("../assets/machine.json");
 
 /// Show what rocload can do, on built-in archives and a model
 #[derive(Debug, Args)]
@@ -169,6 +171,18 @@ const STEPS: &[Step] = &[
         ends: Status::Fine,
         after: "",
     },
+    Step {
+        about: "The GPUs of a recorded machine: which one is chosen, and why not the other.",
+        command: &["gpu", "--sysroot", "machine.json"],
+        ends: Status::Fine,
+        after: "",
+    },
+    Step {
+        about: "Would the model fit the one that is chosen there?",
+        command: &["gguf", "fit", "tiny-llama.gguf", "--sysroot", "machine.json"],
+        ends: Status::Fine,
+        after: "",
+    },
 ];
 
 impl Demo {
@@ -183,7 +197,7 @@ impl Demo {
         ui.errors_among_results = true;
         let _ = writeln!(
             ui.out(),
-            "{STRONG}What rocload can do{STRONG:#}, on two built-in archives of 8 kernels each and a model."
+            "{STRONG}What rocload can do{STRONG:#}, on two built-in archives of 8 kernels each, a model and a machine."
         );
         let found = server::server(ui, self.fetch)?;
         let (more, steps): (_, &[Step]) = match found {
@@ -256,6 +270,8 @@ impl Folder {
             ("demo_zstd.kpack", ZSTD),
             ("damaged.kpack", &damaged(ZSTD)),
             (TINY, MODEL),
+            ("tiny-llama.gguf", MODEL),
+            ("machine.json", MACHINE),
         ] {
             let path = path.join(name);
             fs::write(&path, bytes).map_err(failed("writing", &path))?;
@@ -274,6 +290,7 @@ impl Folder {
             Some(_) => line("ls -R", "what this demo left in the folder"),
             None => line("rocload demo --keep DIR", "this again, leaving the files to play with"),
         }
+        line("rocload gpu", "the GPUs of this machine");
         line("rocload kpack info /opt/rocm/lib/.kpack/*", "your own archives, if you have ROCm");
         line("rocload kpack list --json FILE | jq", "everything is there as JSON too");
         line("rocload gguf list DIR", "your own models, if you have any");
@@ -315,5 +332,7 @@ mod tests {
         }
         let fixture = fixtures_dir().join("gguf/tiny-llama.gguf");
         assert!(std::fs::read(fixture).unwrap() == super::MODEL, "copy the model to assets/");
+        let fixture = fixtures_dir().join("sysfs/board_and_integrated.json");
+        assert!(std::fs::read(fixture).unwrap() == super::MACHINE, "copy the machine to assets/");
     }
 }

@@ -37,6 +37,16 @@ static UNFINISHED: Mutex<Vec<Unfinished>> = Mutex::new(Vec::new());
 /// A folder that is temporary as a whole.
 static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
 
+/// What is to be as it was, such as a terminal.
+static RESTORE: Mutex<Option<Restore>> = Mutex::new(None);
+
+type Restore = Box<dyn FnOnce() + Send>;
+
+/// An interruption will do this first, once.
+pub(crate) fn restore_in_any_case(restore: impl FnOnce() + Send + 'static) {
+    *RESTORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(restore));
+}
+
 /// An interruption will remove this folder and all that is in it.
 pub(crate) fn remove_in_any_case(folder: &Path) {
     *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.to_path_buf());
@@ -107,6 +117,10 @@ pub(crate) fn install() {
             let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(folder) = temporary {
                 let _ = fs::remove_dir_all(folder);
+            }
+            let restore = RESTORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(restore) = restore {
+                restore();
             }
             if signal == SIGINT {
                 // Past Rust's own standard error, which another thread may hold. On a terminal

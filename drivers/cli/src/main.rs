@@ -1,7 +1,9 @@
 //! The `rocload` command.
 //!
 //! One file a subcommand: [`kpack`] has those about archives, [`gguf`] those about models, [`sse`]
-//! decodes streams, [`run`] and [`serve`] have a model answer, [`server`] finds and installs what they need, [`demo`] shows them at work on what is built in. What they share: [`ui`] (output, colour, exit status),
+//! decodes streams, [`run`] and [`serve`] have a model answer, [`server`] finds and installs what they need,
+//! [`gpu`] and [`doctor`] look at this machine, [`demo`] shows them at work on what is built in.
+//! What they share: [`ui`] (output, colour, exit status),
 //! [`failure`] (errors for people and programs), [`text`] (sizes, counts and tables).
 #![forbid(unsafe_code)]
 // A command always has the standard library: there is nothing to import from elsewhere.
@@ -14,6 +16,10 @@ mod completions;
 #[cfg(unix)]
 mod demo;
 #[cfg(unix)]
+mod device;
+#[cfg(unix)]
+mod doctor;
+#[cfg(unix)]
 mod failure;
 #[cfg(unix)]
 mod filter;
@@ -21,6 +27,8 @@ mod filter;
 mod front;
 #[cfg(unix)]
 mod gguf;
+#[cfg(unix)]
+mod gpu;
 #[cfg(unix)]
 mod input;
 #[cfg(unix)]

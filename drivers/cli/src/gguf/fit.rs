@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::input::{self, Input};
 use super::judge;
+use crate::device::Where;
 use crate::failure::{Failure, Status, printable_path};
 use crate::text;
 use crate::ui::{BAD, FAINT, GOOD, STRONG, Ui};
@@ -24,7 +25,8 @@ use crate::ui::{BAD, FAINT, GOOD, STRONG, Ui};
 
 Weights, KV cache and output are exact, by the server's own rounding; compute is an estimate, given
 with its range. What is not known of an architecture is \"unknown\", never a number. Without --vram
-the system's free memory is the budget. Exit status 0; with --check 1 when it does not fit.")]
+the budget is the free memory of the GPU that `rocload gpu` chooses, or the system's where there is
+none. Exit status 0; with --check 1 when it does not fit.")]
 pub(super) struct Fit {
     /// Models; - is a header on standard input
     #[arg(value_name = "FILE", required = true)]
@@ -110,21 +112,27 @@ impl Wishes {
 /// The memory that there is.
 #[derive(Debug, Args)]
 pub(super) struct Budget {
-    /// Free memory of the device, such as 24G; default: the system's free memory
+    /// Free memory of the device, such as 24G; default: that of the GPU, or else the system's
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     vram: Option<u64>,
     /// Memory to leave free
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size, default_value = "1G")]
     pub(super) margin: u64,
+    #[command(flatten)]
+    place: Where,
 }
 
 impl Budget {
     /// Bytes, and what they are called; `None` where the system does not tell.
-    pub(super) fn bytes(&self) -> Option<(u64, &'static str)> {
-        match self.vram {
-            Some(bytes) => Some((bytes, "vram")),
-            None => available().map(|bytes| (bytes, "system memory")),
+    ///
+    /// # Errors
+    /// Where GPUs are to be looked for in a place that is none.
+    pub(super) fn bytes(&self) -> Result<Option<(u64, String)>, Failure> {
+        if let Some(bytes) = self.vram {
+            return Ok(Some((bytes, "vram".into())));
         }
+        let gpu = self.place.budget()?;
+        Ok(gpu.or_else(|| available().map(|bytes| (bytes, "system memory".into()))))
     }
 }
 
@@ -149,10 +157,15 @@ pub(super) fn word(verdict: Verdict) -> &'static str {
 impl Fit {
     pub(super) fn run(self, ui: &mut Ui) {
         let settings = self.settings.settings(self.budget.margin);
-        let Some(budget) = self.budget.bytes() else {
-            let text = "the system does not tell its free memory: give --vram";
-            return ui.fail(&Failure::new(Status::Failed, "no_budget", text));
+        let budget = match self.budget.bytes() {
+            Ok(Some(budget)) => budget,
+            Ok(None) => {
+                let text = "the system does not tell its free memory: give --vram";
+                return ui.fail(&Failure::new(Status::Failed, "no_budget", text));
+            }
+            Err(failure) => return ui.fail(&failure),
         };
+        let budget = (budget.0, budget.1.as_str());
         for path in input::expand(ui, &self.files) {
             if ui.is_closed() {
                 return;
@@ -212,6 +225,7 @@ struct FitJson<'a> {
     verdict: &'static str,
     why: Option<String>,
     budget: u64,
+    budget_of: &'a str,
     margin: Option<u64>,
     context: Option<u64>,
     context_per_sequence: Option<u64>,
@@ -233,13 +247,14 @@ struct EstimateJson {
 }
 
 impl Answer {
-    fn json<'a>(&self, path: &'a Path, budget: (u64, &str)) -> FitJson<'a> {
+    fn json<'a>(&self, path: &'a Path, budget: (u64, &'a str)) -> FitJson<'a> {
         let need = self.need;
         FitJson {
             file: path.to_string_lossy(),
             verdict: word(self.verdict),
             why: self.why.map(|why| why.to_string()),
             budget: budget.0,
+            budget_of: budget.1,
             margin: need.map(|need| need.margin),
             context: need.map(|need| need.context),
             context_per_sequence: need.map(|need| need.per_sequence),

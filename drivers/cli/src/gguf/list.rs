@@ -68,7 +68,10 @@ impl List {
             hidden: self.hidden,
             ..Options::default()
         };
-        let budget = self.budget.bytes().map(|(bytes, _)| bytes);
+        let budget = match self.budget.bytes() {
+            Ok(budget) => budget.map(|(bytes, _)| bytes),
+            Err(failure) => return ui.fail(&failure),
+        };
         for folder in &self.folders {
             let found = match discover(folder, &options) {
                 Ok(found) => found,

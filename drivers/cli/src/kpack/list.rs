@@ -10,13 +10,16 @@ use clap::Args;
 use clap::error::ErrorKind as UsageKind;
 use rocload::core::bundle::{Object, identify};
 use rocload::core::kpack::Entry;
-use rocload::{Archive, Error, Extent, ReadAt};
+use rocload::core::kpack::target::TargetId;
+use rocload::gpu::Target;
+use rocload::{Archive, Error, Extent, Limits, ReadAt};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Threads, check_stdin, metadata, name, name_hex, open, scheme_name, table};
-use crate::failure::{Failure, printable_path};
-use crate::filter::Filter;
+use crate::device::Where;
+use crate::failure::{Failure, Status, printable_path};
+use crate::filter::{Filter, listed};
 use crate::progress::Progress;
 use crate::ui::Ui;
 
@@ -26,6 +29,7 @@ use crate::ui::Ui;
   rocload kpack list torch_gfx1100.kpack
   rocload kpack list *.kpack --arch 'gfx90a*' --binary '*rocblas*'
   rocload kpack list torch_gfx1100.kpack --identify
+  rocload kpack list *.kpack --for-this-machine
   rocload kpack list --json torch_gfx1100.kpack | jq '.entries[].binary'
 
 Kernels are listed by binary, then in the archive's own order of architectures. In a GLOB, * and
@@ -39,6 +43,11 @@ pub(super) struct List {
     /// Decode each kernel and tell what it is: its kind of object and its ELF target
     #[arg(long)]
     identify: bool,
+    /// Only kernels for the GPUs of this machine that can be used, whatever features they ask for
+    #[arg(long)]
+    for_this_machine: bool,
+    #[command(flatten)]
+    place: Where,
     #[command(flatten)]
     threads: Threads,
 }
@@ -46,6 +55,8 @@ pub(super) struct List {
 /// How kernels are listed.
 struct Options<'a> {
     filter: &'a Filter,
+    /// With `--for-this-machine`: the targets of its GPUs.
+    targets: Option<Vec<Target>>,
     identify: bool,
     threads: Threads,
 }
@@ -56,8 +67,12 @@ impl List {
     }
 
     pub(super) fn run(self, ui: &mut Ui) {
-        let List { archives, filter, identify, threads } = self;
-        let options = Options { filter: &filter, identify, threads };
+        let List { archives, filter, identify, for_this_machine, place, threads } = self;
+        let targets = match for_this_machine.then(|| targets(&place)).transpose() {
+            Ok(targets) => targets,
+            Err(failure) => return ui.fail(&failure),
+        };
+        let options = Options { filter: &filter, targets, identify, threads };
         let (mut found, mut asked) = (0, false);
         let mut arches: Vec<Vec<u8>> = Vec::new();
         let mut known = HashSet::new();
@@ -75,6 +90,12 @@ impl List {
             }
         }
         let arches: Vec<&[u8]> = arches.iter().map(Vec::as_slice).collect();
+        if asked && found == 0 && filter.is_empty() {
+            if let Some(targets) = &options.targets {
+                ui.fail(&no_kernel(targets, &arches));
+            }
+            return;
+        }
         // Where no archive could be read, nothing can be said against the filters.
         if asked && let Some(mut failure) = filter.verdict(found, &arches) {
             if let [path] = &archives[..] {
@@ -83,6 +104,38 @@ impl List {
             ui.fail(&failure);
         }
     }
+}
+
+/// The targets of the GPUs that the runtime sees, as it takes them.
+fn targets(place: &Where) -> Result<Vec<Target>, Failure> {
+    let (gpus, selection) = place.select()?;
+    let seen = gpus.gpus().iter().filter(|gpu| gpu.ordinal.is_some());
+    let mut targets: Vec<Target> = seen.filter_map(|gpu| gpu.effective).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    if targets.is_empty() {
+        let why =
+            selection.problem.map_or("no gpu's target is known".into(), |why| why.to_string());
+        let message = format!("this machine has no AMD GPU to list kernels for: {why}");
+        let failure = Failure::new(Status::NotFound, "no_device", message);
+        return Err(failure.hint("--arch lists those for any architecture"));
+    }
+    Ok(targets)
+}
+
+/// No kernel is for this machine.
+fn no_kernel(targets: &[Target], arches: &[&[u8]]) -> Failure {
+    let names: Vec<String> = targets.iter().map(Target::to_string).collect();
+    let message = format!("no kernel is for this machine's {}", names.join(" or "));
+    let failure = Failure::new(Status::NotFound, "no_match", message);
+    failure.hint(format!("there are {}", listed(arches)))
+}
+
+/// Code for `arch` may run on a GPU of one of the targets: the same processor. Which of its
+/// features are on is not in sysfs.
+fn is_for(targets: &[Target], arch: &[u8]) -> bool {
+    let id = TargetId::parse(arch, &Limits::default());
+    id.is_ok_and(|id| Target::parse(id.processor()).is_some_and(|target| targets.contains(&target)))
 }
 
 /// One kernel of a listing.
@@ -109,7 +162,7 @@ fn show<R: ReadAt + Sync>(
     archive: &Archive<R>,
     options: &Options<'_>,
 ) -> Option<u64> {
-    let mut rows = match rows(archive, options.filter) {
+    let mut rows = match rows(archive, options) {
         Ok(rows) => rows,
         Err(error) => {
             ui.fail(&Failure::library(&error, path));
@@ -122,7 +175,7 @@ fn show<R: ReadAt + Sync>(
     }
     if ui.json {
         print_json(ui, path, archive, &rows, options.identify);
-    } else if !rows.is_empty() || options.filter.is_empty() {
+    } else if !rows.is_empty() || (options.filter.is_empty() && options.targets.is_none()) {
         table::print(ui, path, archive, &rows, options.identify);
     }
     let faults: Vec<Failure> = faults.iter().map(|error| Failure::library(error, path)).collect();
@@ -131,13 +184,18 @@ fn show<R: ReadAt + Sync>(
 }
 
 /// The kernels that match, and where each is stored.
-fn rows<'a, R: ReadAt>(archive: &'a Archive<R>, filter: &Filter) -> Result<Vec<Row<'a>>, Error> {
+fn rows<'a, R: ReadAt>(
+    archive: &'a Archive<R>,
+    options: &Options<'_>,
+) -> Result<Vec<Row<'a>>, Error> {
     archive.walk_frames()?;
     let mut rows = Vec::new();
     for &id in archive.order() {
         let entry = archive.entry_at(id)?;
         let extent = archive.extent(&entry)?;
-        if filter.matches(entry.binary, entry.arch) {
+        let here = options.targets.as_ref().is_none_or(|targets| is_for(targets, entry.arch));
+        // Both, always: a pattern is to know whether it ever matched.
+        if options.filter.matches(entry.binary, entry.arch) && here {
             rows.push(Row { id, entry, extent, object: None });
         }
     }

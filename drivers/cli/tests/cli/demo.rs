@@ -23,7 +23,7 @@ fn every_step_is_shown_and_ends_well() {
     let temp = tempfile::tempdir().unwrap();
     let ran = Ran::from(without_server().env("TMPDIR", temp.path()).output().unwrap()).fine();
     let commands = commands(&ran.out);
-    assert_eq!(commands.len(), 12, "{}", ran.out);
+    assert_eq!(commands.len(), 14, "{}", ran.out);
     for word in [
         "kpack list",
         "kpack info",
@@ -34,6 +34,7 @@ fn every_step_is_shown_and_ends_well() {
         "gguf show",
         "gguf verify",
         "gguf fit",
+        "gpu",
     ] {
         assert!(commands.iter().any(|command| command.starts_with(word)), "{word}");
     }
@@ -50,6 +51,9 @@ fn every_step_is_shown_and_ends_well() {
         "tiny-llama.gguf: ok, 21 tensors",
         "verdict    fits",
         "left out: an answer of the model",
+        "chosen: the only board",
+        "ROCR_VISIBLE_DEVICES=GPU-",
+        "GiB vram of gfx1100 (gpu 0)",
     ] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
@@ -68,7 +72,7 @@ fn its_commands_can_be_repeated_in_the_folder_that_it_keeps() {
     let ran = without_server().args(["--keep", kept.to_str().unwrap()]).output().unwrap();
     let ran = Ran::from(ran).fine();
     let script = commands(&ran.out);
-    assert_eq!(script.len(), 12);
+    assert_eq!(script.len(), 14);
     for line in script {
         let again = std::process::Command::new("sh")
             .args(["-c", &format!("\"$0\" {line}"), super::ROCLOAD])

@@ -6,6 +6,7 @@ mod errors;
 mod extract;
 mod gguf;
 mod gguf_files;
+mod gpu;
 mod list;
 mod pack;
 mod resources;
