@@ -14,6 +14,9 @@
 //! # Ok::<(), rocload::Error>(())
 //! ```
 //!
+//! [`Loader`] finds a binary's kernel among archives, as the ROCm runtime does; [`Binary`] tells what
+//! device code a library holds itself.
+//!
 //! [`Model`] opens a model file (GGUF) and tells what it is and whether it is whole; [`discover()`]
 //! finds those of a folder. The module `gpu` looks at a machine's AMD GPUs and chooses among them.
 //!
@@ -29,6 +32,8 @@
 
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod archive;
+#[cfg(any(feature = "blocking", feature = "tokio"))]
+pub mod binary;
 #[cfg(all(feature = "blocking", unix))]
 pub mod blocking;
 #[cfg(all(feature = "blocking", target_os = "linux"))]
@@ -84,6 +89,8 @@ pub use rocload_core::{self as core, Limits, bundle, gguf, kpack, llama, sse, zs
 
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub use archive::{Archive, Options};
+#[cfg(any(feature = "blocking", feature = "tokio"))]
+pub use binary::Binary;
 #[cfg(feature = "blocking")]
 pub use discover::discover;
 #[cfg(any(feature = "blocking", feature = "tokio"))]

@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (two, three) = (ccob(Ccob::V2, &plain), ccob(Ccob::V3, &plain));
     // Stored, not compressed: header, one final block, the sum.
     let mut zlib = b"CCOB\x02\0\0\0".to_vec();
-    let stream = b"\x78\x01\x01\x04\x00\xfb\xffcode\x04\x0e\x01\x9e";
+    let stream = b"\x78\x01\x01\x04\x00\xfb\xffcode\x04\x0a\x01\x9c";
     zlib.extend_from_slice(&(24 + stream.len() as u32).to_le_bytes());
     zlib.extend_from_slice(&4u32.to_le_bytes());
     zlib.extend_from_slice(&[7; 8]);

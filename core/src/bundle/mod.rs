@@ -59,6 +59,8 @@ mod identify;
 mod processor;
 mod region;
 mod sections;
+#[cfg(test)]
+mod tests;
 mod wrapper;
 
 pub use elf::{ElfTarget, Feature};

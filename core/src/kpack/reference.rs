@@ -67,14 +67,20 @@ impl<'a> Reference<'a> {
     pub fn parse(bytes: &'a [u8], limits: &Limits) -> Result<Self, Error> {
         let cap = limits.reference_bytes as usize;
         let capped = bytes.get(..cap).unwrap_or(bytes);
-        Self::read(capped, limits).map_err(|error| match error.kind {
+        let count = |fault: MsgpackFault| matches!(fault, MsgpackFault::Count { .. });
+        Self::read(capped, limits).map_err(|error| {
+            let cut = match error.kind {
+                ErrorKind::Truncated { .. } => true,
+                ErrorKind::Msgpack(fault) | ErrorKind::Kpack(Fault::Value { fault, .. }) => {
+                    count(fault)
+                }
+                _ => false,
+            };
             // It is not the input that ends there.
-            ErrorKind::Truncated { .. } | ErrorKind::Msgpack(MsgpackFault::Count { .. })
-                if capped.len() < bytes.len() =>
-            {
-                too_long(bytes.len() as u64, limits)
+            if cut && capped.len() < bytes.len() {
+                return too_long(bytes.len() as u64, limits);
             }
-            _ => error,
+            error
         })
     }
 

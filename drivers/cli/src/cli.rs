@@ -11,6 +11,7 @@ use crate::ui::Ui;
 use crate::{
     completions, demo, doctor, gguf, gpu, interrupt, kpack, man, run, serve, server, sse,
 };
+use crate::{bundle, completions, demo, gguf, interrupt, kpack, man, run, serve, server, sse};
 
 /// Loads what AMD GPUs run: looks into ROCm kernel archives, GGUF models and llama-server's streams,
 /// checks them, takes kernels out and makes archives; finds and chooses GPUs.
@@ -52,6 +53,7 @@ struct Common {
 #[derive(Debug, Subcommand)]
 enum Command {
     Kpack(kpack::Kpack),
+    Bundle(bundle::Bundle),
     Gguf(gguf::Gguf),
     Run(run::Run),
     Serve(serve::Serve),
@@ -109,6 +111,7 @@ impl Cli {
         ui.quiet = self.common.quiet;
         match self.command {
             Command::Kpack(kpack) => kpack.run(ui),
+            Command::Bundle(bundle) => bundle.run(ui),
             Command::Gguf(gguf) => gguf.run(ui),
             Command::Run(run) => run.run(ui),
             Command::Serve(serve) => serve.run(ui),

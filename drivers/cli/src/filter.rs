@@ -52,6 +52,11 @@ impl Pattern {
         self.text.as_bytes()
     }
 
+    /// It matched something.
+    pub(crate) fn has_matched(&self) -> bool {
+        self.matched.load(Ordering::Relaxed)
+    }
+
     fn matches(&self, name: &[u8]) -> bool {
         let matches = self.name() == name
             || self
@@ -66,7 +71,7 @@ impl Pattern {
 }
 
 /// Every pattern is tried, so that each knows whether it ever matched.
-fn any(patterns: &[Pattern], name: &[u8]) -> bool {
+pub(crate) fn any(patterns: &[Pattern], name: &[u8]) -> bool {
     patterns.iter().fold(patterns.is_empty(), |found, pattern| pattern.matches(name) || found)
 }
 
@@ -95,10 +100,7 @@ impl Filter {
     /// `arches` are those that there are.
     pub(crate) fn verdict(&self, found: u64, arches: &[&[u8]]) -> Option<Failure> {
         let unmatched = |patterns: &[Pattern]| {
-            patterns
-                .iter()
-                .find(|pattern| !pattern.matched.load(Ordering::Relaxed))
-                .map(|p| printable(p.name()))
+            patterns.iter().find(|pattern| !pattern.has_matched()).map(|p| printable(p.name()))
         };
         let no_match = |message| Failure::new(Status::NotFound, "no_match", message);
         if let Some(text) = unmatched(&self.arches) {

@@ -2,11 +2,12 @@
 //!
 //! [`Archive`] opens, tells and fetches as the blocking [`Archive`](crate::Archive) does, whose
 //! code does the work on tokio's threads for blocking calls, so that the reactor never waits for
-//! a file or a decoder; so do [`Loader`], [`Model`] and [`discover`](discover()). [`Client`] speaks to a server
+//! a file or a decoder; so do [`Binary`], [`Loader`], [`Model`] and [`discover`](discover()). [`Client`] speaks to a server
 //! over a socket, `Server` starts and watches one. [`read_at`] and [`stream`] drive any core machine over an async
 //! source.
 
 mod archive;
+mod binary;
 #[cfg(unix)]
 mod client;
 mod discover;
@@ -26,6 +27,7 @@ mod socket;
 mod worker;
 
 pub use archive::Archive;
+pub use binary::Binary;
 #[cfg(unix)]
 pub use client::Client;
 pub use discover::{Discovery, discover};

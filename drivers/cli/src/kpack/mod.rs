@@ -8,8 +8,10 @@ mod list;
 mod manifest;
 mod metadata;
 mod pack;
-mod paths;
+pub(crate) mod paths;
 mod repack;
+mod resolve;
+mod split;
 mod store;
 mod table;
 mod totals;
@@ -46,6 +48,8 @@ enum Command {
     Extract(extract::Extract),
     Pack(pack::Pack),
     Repack(repack::Repack),
+    Resolve(resolve::Resolve),
+    Split(split::Split),
     Diff(diff::Diff),
 }
 
@@ -59,6 +63,8 @@ impl Kpack {
             Command::Extract(extract) => extract.check(self.json),
             Command::Pack(pack) => pack.check(self.json),
             Command::Repack(repack) => repack.check(self.json),
+            Command::Split(split) => split.check(),
+            Command::Resolve(_) => Ok(()),
             Command::Diff(diff) => diff.check(),
         }
     }
@@ -72,6 +78,8 @@ impl Kpack {
             Command::Extract(extract) => extract.run(ui),
             Command::Pack(pack) => pack.run(ui),
             Command::Repack(repack) => repack.run(ui),
+            Command::Resolve(resolve) => resolve.run(ui),
+            Command::Split(split) => split.run(ui),
             Command::Diff(diff) => diff.run(ui),
         }
     }

@@ -27,7 +27,7 @@ const DEEPEST: usize = 64;
 
 /// The paths of an archive's kernels, by the order in which they were planned.
 #[derive(Debug)]
-pub(super) struct Paths {
+pub(crate) struct Paths {
     /// Number of folder and component that a name there has.
     tree: HashMap<(u32, Vec<u8>), Node>,
     /// Parent folder and component of each folder; the first is the root.
@@ -45,7 +45,7 @@ struct Node {
 
 impl Paths {
     /// Plans the paths of kernels, given as (arch, binary, kind).
-    pub(super) fn plan<'a, I>(kernels: I) -> Paths
+    pub(crate) fn plan<'a, I>(kernels: I) -> Paths
     where
         I: Iterator<Item = (&'a [u8], &'a [u8], Option<&'a [u8]>)> + Clone,
     {
@@ -73,7 +73,7 @@ impl Paths {
     }
 
     /// The components of the path of the kernel with this number in the plan.
-    pub(super) fn get(&self, number: usize) -> Vec<&[u8]> {
+    pub(crate) fn get(&self, number: usize) -> Vec<&[u8]> {
         let (mut folder, name) = (self.files[number].0, &self.files[number].1);
         let mut path: Vec<&[u8]> = vec![name];
         while folder != 0 {
