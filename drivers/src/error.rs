@@ -154,7 +154,10 @@ impl Error {
             ErrorKind::NoBinary | ErrorKind::NoArch { .. } => Reason::NoKernel,
             ErrorKind::Changed | ErrorKind::Io(_) => Reason::Io,
             ErrorKind::Memory { .. } => Reason::Memory,
+            // Not of archives.
             ErrorKind::NotGguf(_) => Reason::Format,
+            #[cfg(unix)]
+            ErrorKind::Gpu(_) => Reason::Format,
         }
     }
 

@@ -493,7 +493,8 @@ impl Sections {
             offset,
             // The file's part is padded; an object has no other size.
             size: if virtual_size == 0 { raw } else { virtual_size.min(raw) },
-            address: coff.base + address,
+            // A base that no image has leads past every address.
+            address: coff.base.saturating_add(address),
             nobits: offset == 0 || raw == 0,
         };
         let name = &input[..8];

@@ -9,9 +9,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::failure::Failure;
 use crate::ui::Ui;
 use crate::{
-    completions, demo, doctor, gguf, gpu, interrupt, kpack, man, run, serve, server, sse,
+    bundle, completions, demo, doctor, gguf, gpu, interrupt, kpack, man, run, serve, server, sse,
 };
-use crate::{bundle, completions, demo, gguf, interrupt, kpack, man, run, serve, server, sse};
 
 /// Loads what AMD GPUs run: looks into ROCm kernel archives, GGUF models and llama-server's streams,
 /// checks them, takes kernels out and makes archives; finds and chooses GPUs.

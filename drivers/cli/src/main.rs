@@ -1,11 +1,9 @@
 //! The `rocload` command.
 //!
-//! One file a subcommand: [`kpack`] has those about archives, [`gguf`] those about models, [`sse`]
-//! decodes streams, [`run`] and [`serve`] have a model answer, [`server`] finds and installs what they need,
-//! [`gpu`] and [`doctor`] look at this machine, [`demo`] shows them at work on what is built in.
-//! What they share: [`ui`] (output, colour, exit status),
-//! One file a subcommand: [`kpack`] has those about archives, [`bundle`] those about binaries, [`gguf`] those about models, [`sse`]
-//! decodes streams, [`run`] and [`serve`] have a model answer, [`server`] finds and installs what they need, [`demo`] shows them at work on what is built in. What they share: [`ui`] (output, colour, exit status),
+//! One file a subcommand: [`kpack`] has those about archives, [`bundle`] those about binaries,
+//! [`gguf`] those about models, [`sse`] decodes streams, [`run`] and [`serve`] have a model answer,
+//! [`server`] finds and installs what they need, [`gpu`] and [`doctor`] look at this machine,
+//! [`demo`] shows them at work on what is built in. What they share: [`ui`] (output, colour, exit status),
 //! [`failure`] (errors for people and programs), [`text`] (sizes, counts and tables).
 #![forbid(unsafe_code)]
 // A command always has the standard library: there is nothing to import from elsewhere.
