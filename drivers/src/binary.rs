@@ -206,7 +206,7 @@ impl<R: ReadAt> Binary<R> {
     /// The regions of bundles: sections, or the whole of a file that is no binary.
     fn regions(&self) -> Vec<Range<u64>> {
         if self.format == Format::Other {
-            return vec![0..self.total];
+            return std::iter::once(0..self.total).collect();
         }
         let range = |section: &Section| section.offset..section.offset + section.size;
         self.of(SectionKind::Fatbin).map(range).collect()

@@ -3,7 +3,7 @@
 
 use laws::serve::{Letter, bytes, deterministic, holds, stop_is_idempotent, ticks_change_nothing};
 use rocload_core::serve::exit::{Evidence, Exit, Orders, classify};
-use rocload_core::serve::log::{Buffer, Facts, LogFact, fact, split};
+use rocload_core::serve::log::{Buffer, BufferSum, Facts, LogFact, fact, split};
 use rocload_core::serve::plan::{Endpoint, Plan, Settings};
 
 use crate::{hold, seed};
@@ -40,7 +40,7 @@ fn read_lines(lines: &[u8]) {
         evidence.see(&told);
         as_argument(line);
     }
-    let sum: u64 = facts.buffers().map(|sum| sum.bytes()).fold(0, u64::saturating_add);
+    let sum: u64 = facts.buffers().map(BufferSum::bytes).fold(0, u64::saturating_add);
     assert!(facts.buffers().all(|one| one.bytes() <= sum));
     for code in -1..=255 {
         let class = classify(Exit::Code(code), &evidence, Orders::default());

@@ -29,7 +29,7 @@ pub fn reads_and_measures(bytes: &[u8], seed: u64) -> Verdict {
         (Err(error), Some(twin)) => {
             require(excused(error), "what the oracle reads is read, within the caps", || {
                 format!("{error} for {twin:?}")
-            })?
+            })?;
         }
         (Err(_), None) => {}
     }

@@ -269,7 +269,8 @@ impl Naive<'_> {
         fitting: &[(usize, Vec<u8>)],
     ) -> Option<(u64, Vec<u8>, usize)> {
         for (arch, target) in fitting {
-            for archive in self.opened[first..].to_vec() {
+            for at in first..self.opened.len() {
+                let archive = self.opened[at];
                 self.steps.push(format!("look {archive} {}", target.escape_ascii()));
                 match self.world.kernel(archive, target) {
                     Outcome::Found => return Some((archive, target.clone(), *arch)),

@@ -70,7 +70,7 @@ impl Loader {
     ///
     /// [`Reason::Io`]: rocload_core::kpack::search::Reason::Io
     pub async fn load(&self, request: &Request<'_>) -> Result<Loaded, LoadError> {
-        self.run(request, |loader, request| loader.load(request)).await
+        self.run(request, loader::Loader::load).await
     }
 
     /// Finds a kernel and loads it into memory that is asked for once its size is known. The room
@@ -95,7 +95,7 @@ impl Loader {
     /// # Errors
     /// As [`load`](Self::load).
     pub async fn resolve(&self, request: &Request<'_>) -> Result<Found, LoadError> {
-        self.run(request, |loader, request| loader.resolve(request)).await
+        self.run(request, loader::Loader::resolve).await
     }
 
     async fn run<T: Send + 'static>(

@@ -70,6 +70,6 @@ pub(crate) fn told(gpus: &mut Gpus, environment_given: &Environment) -> Value {
         "rejected": rejected,
         "skipped": skipped.collect::<Vec<_>>(),
         "other_vendors": others.collect::<Vec<_>>(),
-        "error": one.problem.map(|problem| problem.name()),
+        "error": one.problem.map(rocload::gpu::Problem::name),
     })
 }

@@ -179,11 +179,11 @@ fn the_environment_goes_before_replaces_and_switches_off() {
     let list = format!("{}::{}", tree.text("first.kpack"), tree.text("second.kpack"));
     let replace = ("ROCM_KPACK_PATH", list);
     // What goes before is asked first; the rest comes from where it did.
-    assert_eq!(load(0, &[prefix.clone()]), found("first.kpack 0 gfx90a"));
-    assert_eq!(load(1, &[prefix.clone()]), embedded(1));
+    assert_eq!(load(0, std::slice::from_ref(&prefix)), found("first.kpack 0 gfx90a"));
+    assert_eq!(load(1, std::slice::from_ref(&prefix)), embedded(1));
     // What replaces is asked alone, in its order, and before what goes before.
-    assert_eq!(load(0, &[replace.clone()]), found("first.kpack 0 gfx90a"));
-    assert_eq!(load(1, &[replace.clone()]), found("second.kpack 1 gfx90a"));
+    assert_eq!(load(0, std::slice::from_ref(&replace)), found("first.kpack 0 gfx90a"));
+    assert_eq!(load(1, std::slice::from_ref(&replace)), found("second.kpack 1 gfx90a"));
     let second = ("ROCM_KPACK_PATH", tree.text("second.kpack"));
     assert_eq!(load(0, &[second, prefix]), found("second.kpack 0 gfx90a"));
     let nowhere = ("ROCM_KPACK_PATH", tree.text("nowhere.kpack"));
