@@ -30,7 +30,9 @@ fn driven<M: Machine>(
 }
 
 /// Ids and contents of the entries of a region; its compressed bundles.
-fn walk(bytes: &[u8]) -> Result<(Vec<(Vec<u8>, Vec<u8>)>, Vec<Ccob>), Error> {
+type Walked = (Vec<(Vec<u8>, Vec<u8>)>, Vec<Ccob>);
+
+fn walk(bytes: &[u8]) -> Result<Walked, Error> {
     let mut machine = Bundles::new(0, bytes.len() as u64, &Limits::default());
     let (mut entries, mut ccobs) = (Vec::new(), Vec::new());
     let end = driven(&mut machine, bytes, |part| match part {

@@ -223,8 +223,7 @@ fn the_most_severe_reason_is_told() {
 
 #[test]
 fn paths_beyond_the_limit_are_told() {
-    let mut limits = Limits::default();
-    limits.search_paths = 2;
+    let limits = Limits { search_paths: 2, ..Limits::default() };
     let bytes = metadata(&["a", "b", "c", "d", "e"]);
     let reference = Reference::parse(&bytes, &limits).unwrap();
     let arches = [&b"p"[..]];
