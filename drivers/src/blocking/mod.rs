@@ -28,4 +28,4 @@ mod socket;
 pub use client::Client;
 pub use exchange::{Exchange, Stream};
 #[cfg(target_os = "linux")]
-pub use serve::{Driver, Generation, Server};
+pub use serve::{Backend, Driver, Generation, Server};

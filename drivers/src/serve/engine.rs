@@ -271,8 +271,10 @@ impl<B: Bell> Engine<B> {
         // Nobody can do more about a process that cannot be reaped.
         let _ = running.child.reap();
         self.remains = Some(running.remains);
-        self.cancel_at = Some(Millis(now.0.saturating_add(GRACE)));
         self.last_attempt = self.shared.status().attempt;
+        if self.shared.has_streams(self.last_attempt) {
+            self.cancel_at = Some(Millis(now.0.saturating_add(GRACE)));
+        }
         let exit = match exit {
             process::Exit::Code(code) => Exit::Code(code),
             process::Exit::Signal(signal) => Exit::Signal(signal),

@@ -29,6 +29,20 @@ pub enum Error {
     },
     /// The server lives; the exchange with it failed.
     Http(http::Error),
+    /// No backend has this name.
+    NotRegistered {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// The backend of this name cannot be used now.
+    NotAvailable {
+        /// The name.
+        name: String,
+        /// Why not.
+        why: String,
+    },
     /// The settings do not fit together, or not the model.
     Plan(Fault),
     /// There is no server's program.
@@ -110,8 +124,15 @@ impl fmt::Display for Error {
                 write!(f, "the server's process {pid} does not end")
             }
             Error::Http(error) => error.fmt(f),
-            Error::Plan(fault) => fault.fmt(f),
             Error::Find(fault) => fault.fmt(f),
+            Error::NotRegistered { name, known } => {
+                let name = shortened(name.as_bytes());
+                write!(f, "no backend is called {name}: there are {}", known.join(", "))
+            }
+            Error::NotAvailable { name, why } => {
+                write!(f, "the backend {name} is not available: {why}")
+            }
+            Error::Plan(fault) => fault.fmt(f),
             Error::Server(error) => f.write_str(&shortened(error.as_bytes())),
             Error::Refused(why) => f.write_str(why),
             Error::Io { doing, source } => write!(f, "{doing}: {source}"),
@@ -123,8 +144,8 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Http(error) => Some(error),
-            Error::Plan(fault) => Some(fault),
             Error::Find(fault) => Some(fault),
+            Error::Plan(fault) => Some(fault),
             Error::Io { source, .. } => Some(source),
             _ => None,
         }

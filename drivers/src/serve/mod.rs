@@ -12,6 +12,7 @@
 //! ```
 
 pub mod about;
+mod backend;
 mod builder;
 mod call;
 mod engine;
@@ -22,6 +23,7 @@ mod probe;
 mod ready;
 mod shared;
 
+pub use backend::{AtAddress, LLAMA_SERVER, LlamaServer, Registry};
 pub use builder::Builder;
 pub use error::{Ended, Error};
 pub use launch::{Gpus, Listen, OnEvent, OnLine, Setup};

@@ -152,6 +152,12 @@ impl<B: Bell> Shared<B> {
         Visit { shared: self.clone(), id: 0, attempt }
     }
 
+    /// Whether there are exchanges to be ended with this start of the server. Those of a server
+    /// that was stopped were ended by that.
+    pub(super) fn has_streams(&self, until: u32) -> bool {
+        !self.status().stopping && lock(&self.streams).open.iter().any(|open| open.1 <= until)
+    }
+
     /// Ends the exchanges with this start of the server and those before.
     pub(super) fn cancel_streams(&self, until: u32) {
         let streams = lock(&self.streams);

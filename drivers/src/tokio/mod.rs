@@ -39,5 +39,5 @@ pub use many::Archives;
 pub use model::{Model, set};
 pub use off::{FileAt, OffReactor};
 #[cfg(target_os = "linux")]
-pub use serve::{Driver, Generation, Server};
+pub use serve::{Backend, Driver, Generation, Opening, Server};
 pub use worker::Worker;

@@ -1,13 +1,16 @@
 //! The blocking driver.
 
+use std::path::Path;
 use std::time::Duration;
 
-use rocload::blocking::{Generation, Server};
+use rocload::blocking::{Backend, Generation, Server};
 use rocload::http::{CancelHandle, Endpoint, Options, Request};
 use rocload::llama::Item;
 use rocload::llama::request::{Chat, Completion, Embeddings, Tokenize};
 use rocload::process::{Excerpt, Swept};
-use rocload::serve::{Builder, Class, Error, Ready, Setup};
+use rocload::serve::{
+    AtAddress, Builder, Class, Error, LLAMA_SERVER, LlamaServer, Ready, Registry, Setup,
+};
 
 use crate::driver::Driver;
 use crate::suite::suite;
@@ -98,6 +101,22 @@ impl Driver for Blocking {
 
     fn at(&self, endpoint: Endpoint) -> Server {
         Server::at(endpoint, Options::default(), None)
+    }
+
+    fn open(
+        &self,
+        name: Option<&str>,
+        setup: fn(&Path) -> Setup,
+        lab: Endpoint,
+    ) -> Result<Server, Error> {
+        let mut backends = Registry::<dyn Backend>::new();
+        backends.register(LLAMA_SERVER, Box::new(LlamaServer::new(setup)));
+        backends.register("lab", Box::new(AtAddress::new(lab)));
+        let model = Path::new("model.gguf");
+        match name {
+            Some(name) => backends.open(name, model),
+            None => backends.open_any(model),
+        }
     }
 
     fn drop_server(&self, server: Server) {

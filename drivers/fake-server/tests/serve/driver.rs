@@ -1,5 +1,6 @@
 //! Both drivers behind one face, so that one suite holds for both.
 
+use std::path::Path;
 use std::time::Duration;
 
 use rocload::http::{CancelHandle, Endpoint};
@@ -41,6 +42,14 @@ pub(crate) trait Driver: Default {
     /// A plain request, and its answer's body.
     fn fetch(&self, server: &Self::Server, target: &str) -> Result<String, Error>;
     fn at(&self, endpoint: Endpoint) -> Self::Server;
+    /// Opens a server by the name of a backend: `llama-server` with this setup, or `lab` at this
+    /// endpoint; any that is available without a name.
+    fn open(
+        &self,
+        name: Option<&str>,
+        setup: fn(&Path) -> Setup,
+        lab: Endpoint,
+    ) -> Result<Self::Server, Error>;
     fn drop_server(&self, server: Self::Server);
 }
 

@@ -1,5 +1,6 @@
 //! Answers of a server.
 
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -148,6 +149,42 @@ pub(crate) fn an_address_where_nobody_is_fails<D: Driver>(driver: &D) {
     let server = driver.at(folder.path().join("none.sock").into());
     let error = driver.ready(&server).unwrap_err();
     assert!(matches!(error, Error::Http(http::Error::Connect { .. })), "{error}");
+}
+
+pub(crate) fn a_backend_is_chosen_by_its_name<D: Driver>(driver: &D) {
+    let fake = Fake::new(&[]);
+    let server = driver.start(fake.setup()).unwrap();
+    let lab = driver.ready(&server).unwrap().endpoint;
+    let local = |model: &Path| {
+        let mut setup = Setup::new(model.to_path_buf());
+        setup.program = Some(env!("CARGO_BIN_EXE_fake-llama-server").into());
+        setup.sweep = false;
+        setup
+    };
+    let absent = |model: &Path| {
+        let mut setup = Setup::new(model.to_path_buf());
+        setup.program = Some("/nonexistent/llama-server".into());
+        setup
+    };
+    for (name, setup, own) in [
+        (Some("llama-server"), local as fn(&Path) -> Setup, true),
+        (Some("lab"), local, false),
+        (None, local, true),
+        (None, absent, false),
+    ] {
+        let opened = driver.open(name, setup, lab.clone()).unwrap();
+        assert_eq!(driver.ready(&opened).unwrap().pid.is_some(), own, "{name:?}");
+        assert_eq!(driver.tokenize(&opened, &Tokenize::new("a")).unwrap(), [1, 2, 3]);
+        driver.stop(&opened, None).unwrap();
+    }
+    // What is not known and what cannot be used are different things.
+    let error = driver.open(Some("moon"), local, lab.clone()).map(|_| ()).unwrap_err();
+    assert!(matches!(error, Error::NotRegistered { .. }), "{error}");
+    let error = driver.open(Some("llama-server"), absent, lab.clone()).map(|_| ()).unwrap_err();
+    assert!(matches!(error, Error::NotAvailable { .. }), "{error}");
+    driver.stop(&server, None).unwrap();
+    let error = driver.open(Some("lab"), local, lab).map(|_| ()).unwrap_err();
+    assert!(matches!(error, Error::NotAvailable { .. }), "{error}");
 }
 
 pub(crate) fn a_key_is_sent<D: Driver>(driver: &D) {

@@ -44,6 +44,7 @@ macro_rules! suite {
             a_refusal_is_the_requests_alone,
             a_server_at_an_address_is_used_and_not_stopped,
             an_address_where_nobody_is_fails,
+            a_backend_is_chosen_by_its_name,
             a_key_is_sent,
         );
         $crate::suite::suite!($driver, sweep:

@@ -1,13 +1,16 @@
 //! The driver for tokio.
 
+use std::path::Path;
 use std::time::Duration;
 
 use rocload::http::{CancelHandle, Endpoint, Options, Request};
 use rocload::llama::Item;
 use rocload::llama::request::{Chat, Completion, Embeddings, Tokenize};
 use rocload::process::{Excerpt, Swept};
-use rocload::serve::{self, Class, Error, Ready, Setup};
-use rocload::tokio::{Generation, Server};
+use rocload::serve::{
+    self, AtAddress, Class, Error, LLAMA_SERVER, LlamaServer, Ready, Registry, Setup,
+};
+use rocload::tokio::{Backend, Generation, Server};
 
 use tokio::runtime::{Builder, Runtime};
 
@@ -107,6 +110,22 @@ impl Driver for Tokio {
 
     fn at(&self, endpoint: Endpoint) -> Server {
         Server::at(endpoint, Options::default(), None)
+    }
+
+    fn open(
+        &self,
+        name: Option<&str>,
+        setup: fn(&Path) -> Setup,
+        lab: Endpoint,
+    ) -> Result<Server, Error> {
+        let mut backends = Registry::<dyn Backend>::new();
+        backends.register(LLAMA_SERVER, Box::new(LlamaServer::new(setup)));
+        backends.register("lab", Box::new(AtAddress::new(lab)));
+        let model = Path::new("model.gguf");
+        match name {
+            Some(name) => self.0.block_on(backends.open(name, model)),
+            None => self.0.block_on(backends.open_any(model)),
+        }
     }
 
     fn drop_server(&self, server: Server) {

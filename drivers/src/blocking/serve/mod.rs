@@ -1,8 +1,10 @@
 //! A server and its streams.
 
+mod backend;
 mod generation;
 mod server;
 mod supervision;
 
+pub use backend::Backend;
 pub use generation::Generation;
 pub use server::{Driver, Server};

@@ -32,7 +32,7 @@ pub enum Driver {}
 /// use rocload::blocking::Server;
 /// use rocload::llama::request::{Chat, Message};
 ///
-/// let server = Server::builder("model.gguf").program("/usr/bin/llama-server").start()?;
+/// let server = Server::builder("model.gguf").start()?;
 /// let answer = server.chat(&Chat::new(&[Message::user("hello")]))?;
 /// println!("{}", answer.text()?);
 /// server.stop(None)?;
@@ -67,7 +67,7 @@ impl Builder<Driver> {
     /// [`sweep`](Builder::sweep) says otherwise.
     ///
     /// # Errors
-    /// [`Error::Plan`] for settings that do not fit together, [`Error::Ended`] when the program
+    /// [`Error::Find`] where no program is, [`Error::Plan`] for settings that do not fit together, [`Error::Ended`] when the program
     /// cannot be started, [`Error::Io`].
     pub fn start(self) -> Result<Server, Error> {
         let setup = self.into_setup();

@@ -34,7 +34,7 @@ pub enum Driver {}
 /// use rocload::tokio::Server;
 /// use rocload::llama::request::{Chat, Message};
 ///
-/// let server = Server::builder("model.gguf").program("/usr/bin/llama-server").start().await?;
+/// let server = Server::builder("model.gguf").start().await?;
 /// let answer = server.chat(&Chat::new(&[Message::user("hello")])).await?;
 /// println!("{}", answer.text().await?);
 /// server.stop(None).await?;
@@ -69,7 +69,7 @@ impl Builder<Driver> {
     /// [`sweep`](Builder::sweep) says otherwise.
     ///
     /// # Errors
-    /// [`Error::Plan`] for settings that do not fit together, [`Error::Ended`] when the program
+    /// [`Error::Find`] where no program is, [`Error::Plan`] for settings that do not fit together, [`Error::Ended`] when the program
     /// cannot be started, [`Error::Refused`] outside of a runtime and for a
     /// [`death_guard`](Builder::death_guard).
     pub async fn start(self) -> Result<Server, Error> {
