@@ -170,3 +170,42 @@ fn a_check_without_memory_says_what_it_did_not_do() {
     let error = visit(&mut reader, 0, file, |_| {}).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Full(Full { need: 20 }));
 }
+
+#[test]
+fn a_server_is_planned_and_supervised_without_a_heap() {
+    use rocload_core::Millis;
+    use rocload_core::serve::exit::{Class, Exit};
+    use rocload_core::serve::log::{BufferKind, Facts, fact};
+    use rocload_core::serve::plan::{Endpoint, Plan, Settings};
+    use rocload_core::serve::{Action, Input, Outcome, Policy, State, Supervisor};
+
+    let settings =
+        Settings { context: Some(512), ..Settings::new(b"m", Endpoint::Unix(b"/s.sock")) };
+    let (mut line, mut len) = ([0u8; 64], 0);
+    Plan::new(&settings, None).unwrap().args(|arg| {
+        line[len..len + arg.len()].copy_from_slice(arg);
+        line[len + arg.len()] = b' ';
+        len += arg.len() + 1;
+    });
+    assert_eq!(&line[..len], b"--model m --host /s.sock --ctx-size 512 ");
+
+    let mut server = Supervisor::new(Policy::default());
+    let mut facts = Facts::new();
+    server.handle(Input::Start, Millis(0));
+    assert_eq!(server.poll(), Some(Action::Spawn { attempt: 1 }));
+    server.handle(Input::Spawned { pid: 1 }, Millis(0));
+    for text in [&b"a: CPU KV buffer size = 1.50 MiB"[..], b"srv  llama_server: model loaded"] {
+        facts.see(&fact(text));
+        server.handle(Input::Output(fact(text)), Millis(10));
+    }
+    assert_eq!(facts.total(BufferKind::Kv), 3 << 19);
+    while let Some(action) = server.poll() {
+        if let Action::Probe { id, .. } = action {
+            server.handle(Input::Probe { id, outcome: Outcome::Ok }, Millis(11));
+        }
+    }
+    assert_eq!(server.state(), State::Ready);
+    server.handle(Input::Exited { exit: Exit::Signal(4), oom_kill: false }, Millis(99));
+    let State::Failed(failure) = server.state() else { panic!("it is gone") };
+    assert_eq!(failure.class(), Some(Class::WrongCpuBuild));
+}
