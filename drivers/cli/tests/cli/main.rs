@@ -1,6 +1,7 @@
 //! The built command, run as a user runs it.
 #![allow(clippy::std_instead_of_core, clippy::std_instead_of_alloc)]
 
+mod bundle;
 mod demo;
 mod errors;
 mod extract;
@@ -9,6 +10,7 @@ mod gguf_files;
 mod gpu;
 mod list;
 mod pack;
+mod resolve;
 mod resources;
 mod serving;
 mod shell;
