@@ -209,7 +209,8 @@ impl<R: ReadAt> Binary<R> {
             return std::iter::once(0..self.total).collect();
         }
         let range = |section: &Section| section.offset..section.offset + section.size;
-        self.of(SectionKind::Fatbin).map(range).collect()
+        let whole = (self.format == Format::Other).then_some(0..self.total);
+        whole.into_iter().chain(self.of(SectionKind::Fatbin).map(range)).collect()
     }
 
     fn read_wrappers(&mut self) -> Result<(), Error> {
