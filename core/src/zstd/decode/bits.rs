@@ -70,6 +70,18 @@ impl<'a> Backward<'a> {
         Some((top >> 1 >> (63 - n)) as u32)
     }
 
+    /// The next 57 or more bits, at the top of the word: see [`window`].
+    #[inline]
+    pub(super) fn top(&self) -> u64 {
+        window(self.stream, self.end)
+    }
+
+    /// Passes over `n` bits, which must be there.
+    #[inline]
+    pub(super) fn skip(&mut self, n: u32) {
+        self.end = self.end.saturating_sub(n as usize);
+    }
+
     /// As [`read`](Self::read), for the streams of a block's sequences.
     pub(super) fn need(&mut self, n: u32) -> Result<u32, ErrorKind> {
         self.read(n).ok_or(wrong(Fault::SequenceBits))

@@ -9,8 +9,8 @@
 
 use super::bits::Backward;
 use super::fse::{self, Scratch};
-use super::tables::{LENGTH_SHIFT, small};
-use super::wrong;
+use super::tables::{Entry, LENGTH_SHIFT, small};
+use super::{WIDE, wrong};
 use crate::error::ErrorKind;
 use crate::zstd::Fault;
 
@@ -59,8 +59,15 @@ fn compressed_weights(src: &[u8], weights: &mut [u8; 256], scratch: &mut Scratch
     let mut bits = Backward::new(&src[description.len..])?;
     let mut at = bits.read(log)?;
     let mut other = bits.read(log)?;
+    let mut ready = 0;
+    // Where the eight fields of the next eight weights are there for sure, one load shows them all.
+    while WIDE && ready < 240 && bits.left()? >= 8 * MAX_WEIGHT_LOG as usize {
+        let used = eight(bits.top(), [&mut at, &mut other], &table, &mut weights[ready..]);
+        bits.skip(used);
+        ready += 8;
+    }
     // 255 at most: the last symbol's weight is not stored.
-    for symbols in 0..254 {
+    for symbols in ready..254 {
         let entry = table[at as usize & 63];
         weights[symbols] = u8::try_from(entry >> LENGTH_SHIFT).unwrap_or(u8::MAX);
         let next = (entry >> 24) as u16;
@@ -77,48 +84,119 @@ fn compressed_weights(src: &[u8], weights: &mut [u8; 256], scratch: &mut Scratch
     None
 }
 
-/// Makes the table for `symbols` weights and the last one, which follows from them.
-fn fill(table: &mut Table, weights: &mut [u8; 256], symbols: usize) -> Option<()> {
-    let mut ranks = [0u32; 16];
-    let mut total = 0u32;
-    for &weight in &weights[..symbols] {
-        // Anything above 11 is wrong, and is caught by the total.
-        let weight = usize::from(weight.min(15));
-        ranks[weight] += 1;
-        total += (1 << weight) >> 1;
+/// Writes eight weights from the bits in `top`, and moves both states; returns the bits used.
+#[inline(always)]
+fn eight(mut top: u64, states: [&mut u32; 2], table: &[Entry; 64], weights: &mut [u8]) -> u32 {
+    let [at, other] = states;
+    let mut used = 0;
+    for pair in weights.chunks_exact_mut(2).take(4) {
+        for (weight, state) in pair.iter_mut().zip([&mut *at, &mut *other]) {
+            let entry = table[*state as usize & 63];
+            let bits = u32::from((entry >> 16) as u8) & 63;
+            *weight = (entry >> LENGTH_SHIFT) as u8;
+            // Two shifts, as one by 64 does not exist.
+            *state = u32::from((entry >> 24) as u16) + (top >> 1 >> (63 - bits)) as u32;
+            top <<= bits;
+            used += bits;
+        }
     }
+    used
+}
+
+/// Parts of the symbols that are counted and sorted side by side: symbols of one weight stand
+/// together, and in a single row each would wait for the one before to be counted.
+const LANES: usize = if WIDE { 4 } else { 1 };
+
+/// By lane and weight.
+type Ranks = [[u32; 16]; LANES];
+
+/// Counts the first weights of all lanes, then the second ones, and so on; each lane is `len` long.
+/// With the weight, which is 15 at most, `count` is told the symbol.
+#[inline(always)]
+fn in_lanes(
+    weights: &[u8; 256],
+    len: usize,
+    ranks: &mut Ranks,
+    mut count: impl FnMut(&mut u32, usize),
+) {
+    for at in 0..len {
+        for (lane, ranks) in ranks.iter_mut().enumerate() {
+            let symbol = (lane * len + at) & 255;
+            count(&mut ranks[usize::from(weights[symbol].min(15))], symbol);
+        }
+    }
+}
+
+/// Makes the table for `symbols` weights and the last one, which follows from them. Behind them,
+/// `weights` holds zeros.
+fn fill(table: &mut Table, weights: &mut [u8; 256], symbols: usize) -> Option<()> {
+    let len = (symbols + LANES) / LANES;
+    let mut ranks = [[0; 16]; LANES];
+    in_lanes(weights, len, &mut ranks, |rank, _| *rank += 1);
+    // Anything above 11 is wrong, and is caught by the total.
+    let sum = |weight: usize| ranks.iter().map(|ranks| ranks[weight]).sum::<u32>();
+    let total: u32 = (1..16).map(|weight| sum(weight) << (weight - 1)).sum();
     let log = total.checked_ilog2()? + 1;
     let rest = (1u32 << log) - total;
     if log > MAX_BITS || !rest.is_power_of_two() {
         return None;
     }
     let last = rest.ilog2() + 1;
-    weights[symbols] = last as u8;
-    ranks[last as usize & 15] += 1;
+    *weights.get_mut(symbols)? = last as u8;
+    // It was counted as a zero.
+    let ranks_of_last = &mut ranks[symbols / len % LANES];
+    ranks_of_last[0] -= 1;
+    ranks_of_last[last as usize & 15] += 1;
     // The longest codes come in pairs; without any, the lengths are all one too long.
-    if ranks[1] < 2 || ranks[1] % 2 != 0 {
+    let longest: u32 = ranks.iter().map(|ranks| ranks[1]).sum();
+    if longest < 2 || longest % 2 != 0 {
         return None;
     }
 
-    // Where each weight's places begin, and how many each of its symbols fills.
-    let mut places = [0usize; 16];
-    let mut place = 0;
-    for weight in 1..=log as usize {
-        places[weight] = place;
-        place += (ranks[weight] << (weight as u32 - 1 + MAX_BITS - log)) as usize;
-    }
-    for (symbol, &weight) in weights[..=symbols].iter().enumerate() {
-        let weight = usize::from(weight & 15);
-        if weight == 0 {
-            continue;
+    // Symbols by their weights, in their order, those without a code behind the others: then one
+    // loop for each weight writes runs of one length.
+    let mut sorted = [0u8; 256];
+    let (mut ends, mut end) = ([[0; 16]; LANES], 0);
+    for weight in 1..=16 {
+        for (ends, ranks) in ends.iter_mut().zip(&ranks) {
+            ends[weight & 15] = end;
+            end += ranks[weight & 15];
         }
-        let bits = log + 1 - weight as u32;
-        let run = 1usize << (MAX_BITS - bits);
-        let place = &mut places[weight];
-        table.get_mut(*place..*place + run)?.fill((symbol as u16) << 8 | bits as u16);
-        *place += run;
+    }
+    in_lanes(weights, len, &mut ends, |end, symbol| {
+        sorted[*end as usize & 255] = symbol as u8;
+        *end += 1;
+    });
+    let (mut symbols, mut places) = (&sorted[..], &mut table[..]);
+    for weight in 1..=log {
+        let of = |ranks: &[u32; 16]| ranks[weight as usize & 15] as usize;
+        let count = ranks.iter().map(of).sum();
+        let bits = (log + 1 - weight) as u16;
+        let run = 1usize << (MAX_BITS - u32::from(bits));
+        let (of_weight, rest) = symbols.split_at_checked(count)?;
+        let (filled, free) = places.split_at_mut_checked(count * run)?;
+        match run {
+            1 if WIDE => runs::<1>(filled, of_weight, bits),
+            2 if WIDE => runs::<2>(filled, of_weight, bits),
+            4 if WIDE => runs::<4>(filled, of_weight, bits),
+            8 if WIDE => runs::<8>(filled, of_weight, bits),
+            16 if WIDE => runs::<16>(filled, of_weight, bits),
+            _ => {
+                for (places, &symbol) in filled.chunks_exact_mut(run).zip(of_weight) {
+                    places.fill(u16::from(symbol) << 8 | bits);
+                }
+            }
+        }
+        (symbols, places) = (rest, free);
     }
     Some(())
+}
+
+/// Fills `RUN` places for each symbol.
+fn runs<const RUN: usize>(places: &mut [u16], symbols: &[u8], bits: u16) {
+    for (places, &symbol) in places.chunks_exact_mut(RUN).zip(symbols) {
+        places.fill(u16::from(symbol) << 8 | bits);
+    }
 }
 
 #[cfg(test)]
