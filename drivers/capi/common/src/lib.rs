@@ -1,7 +1,7 @@
 //! What the two C libraries share: everything but the exported functions.
 //!
 //! `rocload-capi` (the shipped interface) and `rocload-capi-documented` (that of the design
-//! document) are thin: each function turns C pointers into values ([`pointer`]), calls one function of
+//! document) are thin: each function turns C pointers into values ([`pointer`](mod@pointer)), calls one function of
 //! this crate inside [`guard`](guard()) and gives back a number ([`Code`]). Here nothing is exported, since two
 //! libraries with functions of the same names must not share one that is.
 //!
@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`code`] | the result codes, and which failure is which |
 //! | [`guard`](mod@guard) | no panic leaves a function |
-//! | [`pointer`] | strings, places for results, handles |
+//! | [`pointer`](mod@pointer) | strings, places for results, handles |
 //! | [`memory`] | kernels and lists in memory of `malloc`'s |
 //! | [`archive`] | an open archive with its lists of names |
 //! | [`names`] | names that end in NUL, packed |
