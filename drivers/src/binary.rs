@@ -205,9 +205,6 @@ impl<R: ReadAt> Binary<R> {
 
     /// The regions of bundles: sections, or the whole of a file that is no binary.
     fn regions(&self) -> Vec<Range<u64>> {
-        if self.format == Format::Other {
-            return std::iter::once(0..self.total).collect();
-        }
         let range = |section: &Section| section.offset..section.offset + section.size;
         let whole = (self.format == Format::Other).then_some(0..self.total);
         whole.into_iter().chain(self.of(SectionKind::Fatbin).map(range)).collect()
