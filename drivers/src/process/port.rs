@@ -37,29 +37,32 @@ pub fn owner_of_port(port: u16, group: u32) -> Owner {
     if sockets.is_empty() {
         return Owner::Unknown;
     }
-    let Ok(processes) = fs::read_dir("/proc") else { return Owner::Unknown };
+    // The first of the group mostly is the one.
     let mut unreadable = false;
+    match holds(group, &sockets) {
+        Some(true) => return Owner::Group,
+        Some(false) => {}
+        None => unreadable = true,
+    }
+    let Ok(processes) = fs::read_dir("/proc") else { return Owner::Unknown };
     for process in processes.filter_map(Result::ok) {
-        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        if pid != group && group_of(pid) != Some(group) {
-            continue;
-        }
-        match fs::read_dir(process.path().join("fd")) {
-            Ok(descriptors) => {
-                let holds = |path: &Path| {
-                    fs::read_link(path)
-                        .is_ok_and(|to| sockets.iter().any(|it| to.as_os_str() == it.as_str()))
-                };
-                if descriptors.filter_map(Result::ok).any(|entry| holds(&entry.path())) {
-                    return Owner::Group;
-                }
-            }
-            Err(_) => unreadable = true,
+        let pid = process.file_name().to_str().and_then(|name| name.parse().ok());
+        let Some(pid) = pid.filter(|pid| group_of(*pid) == Some(group)) else { continue };
+        match holds(pid, &sockets) {
+            Some(true) => return Owner::Group,
+            Some(false) => {}
+            None => unreadable = true,
         }
     }
     if unreadable { Owner::Unknown } else { Owner::Other }
+}
+
+/// Whether a process has one of these open; `None` = it cannot be told.
+fn holds(pid: u32, sockets: &[String]) -> Option<bool> {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    let is_one = |to: &Path| sockets.iter().any(|socket| to.as_os_str() == socket.as_str());
+    let open = |entry: fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|to| is_one(&to));
+    Some(descriptors.filter_map(Result::ok).any(open))
 }
 
 /// The names, as descriptors have them, of the sockets that listen on 127.0.0.1 or on any address

@@ -300,7 +300,7 @@ impl<B: Bell> Engine<B> {
         running.oom.refresh(pid);
         let outcome = match &running.endpoint {
             // A Unix socket of a fresh name is nobody else's.
-            Endpoint::Tcp(address) if outcome.is_alive() => {
+            Endpoint::Tcp(address) if outcome == Outcome::Ok => {
                 match process::owner_of_port(address.port(), pid) {
                     Owner::Other => Outcome::Foreign,
                     Owner::Group | Owner::Unknown => outcome,

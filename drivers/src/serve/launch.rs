@@ -48,6 +48,7 @@ pub type OnLine = Box<dyn FnMut(&[u8]) + Send>;
 pub type OnEvent = Box<dyn FnMut(&Event) + Send>;
 
 /// How a server is started and watched. A builder's methods change it.
+#[non_exhaustive]
 pub struct Setup {
     /// The server's program; `None` = it is looked for.
     pub program: Option<PathBuf>,

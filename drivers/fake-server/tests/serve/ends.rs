@@ -401,6 +401,20 @@ pub(crate) fn a_port_works_and_one_that_is_taken_is_told<D: Driver>(driver: &D) 
     assert_eq!(driver.stop(&server, None).unwrap(), Some(Class::StoppedClean));
 }
 
+pub(crate) fn a_bind_conflict_is_tried_three_times<D: Driver>(driver: &D) {
+    let said = "say=0.00.000.001 E srv  start: couldn't bind HTTP server socket, hostname: x";
+    let fake = Fake::new(&[said, "exit=1"]);
+    for listen in [Listen::Unix, Listen::Tcp(0)] {
+        let server = driver.start(fake.with(|setup| setup.listen = listen)).unwrap();
+        let ended = ended(driver.ready(&server).unwrap_err());
+        assert_eq!((ended.class(), ended.failure.attempts), (Some(Class::BindConflict), 3));
+    }
+    // No other end before ready is.
+    let fake = Fake::new(&["exit=1"]);
+    let server = driver.start(fake.setup()).unwrap();
+    assert_eq!(ended(driver.ready(&server).unwrap_err()).failure.attempts, 1);
+}
+
 pub(crate) fn another_server_at_the_port_is_not_ours<D: Driver>(driver: &D) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

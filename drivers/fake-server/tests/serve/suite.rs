@@ -28,6 +28,7 @@ macro_rules! suite {
             stopping_again_is_harmless,
             looking_does_as_well_as_a_pidfd,
             a_port_works_and_one_that_is_taken_is_told,
+            a_bind_conflict_is_tried_three_times,
             another_server_at_the_port_is_not_ours,
             a_stale_socket_does_no_harm,
             inherited_settings_do_not_reach_it,

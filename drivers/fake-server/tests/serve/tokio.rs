@@ -134,3 +134,25 @@ impl Driver for Tokio {
 }
 
 suite!(Tokio);
+
+#[test]
+fn a_wait_that_was_given_up_loses_no_error() {
+    use crate::fake::Fake;
+    let fake = Fake::new(&["at=token:3", "signal=9", "child", "token-ms=20"]);
+    let driver = Tokio::default();
+    let server = driver.start(fake.setup()).unwrap();
+    let mut generation = crate::driver::chat(&driver, &server, 8).unwrap();
+    let class = driver.0.block_on(async {
+        loop {
+            // Asked for with little patience, and again.
+            let wait = tokio::time::timeout(Duration::from_millis(7), async {
+                generation.next().await.map(|item| item.is_some())
+            });
+            match wait.await {
+                Ok(Ok(true)) | Err(_) => {}
+                Ok(end) => break end.unwrap_err().class(),
+            }
+        }
+    });
+    assert_eq!(class, Some(Class::Killed));
+}

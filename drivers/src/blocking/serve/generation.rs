@@ -16,11 +16,13 @@ type Machine = llama::Stream<Vec<u8>, Vec<u8>>;
 pub struct Generation {
     stream: Stream<Machine>,
     visit: Option<Visit<Signals>>,
+    /// Why the stream failed, until that was told.
+    failed: Option<http::Error>,
 }
 
 impl Generation {
     pub(super) fn new(stream: Stream<Machine>, visit: Option<Visit<Signals>>) -> Self {
-        Generation { stream, visit }
+        Generation { stream, visit, failed: None }
     }
 
     /// Waits for the next item; `None` when the answer is complete, or has failed before.
@@ -30,10 +32,17 @@ impl Generation {
     /// here, else [`Error::Http`] as [`Stream::next`]. What has come before was told.
     #[expect(clippy::should_implement_trait, reason = "an item borrows from the stream")]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, Error> {
-        match self.stream.next() {
-            Ok(item) => Ok(item),
-            Err(error) => Err(explained(self.visit.as_ref(), error)),
+        if self.failed.is_none() {
+            match self.stream.next() {
+                Ok(item) => return Ok(item),
+                Err(error) => self.failed = Some(error),
+            }
         }
+        // Kept while the reason is waited for, since whoever waits may give up and come back.
+        let Some(error) = &self.failed else { return Ok(None) };
+        let known = explanation(self.visit.as_ref(), error);
+        let error = self.failed.take().map_or(Error::Stopped, Error::Http);
+        Err(known.unwrap_or(error))
     }
 
     /// The text of the answer, to its end.
@@ -65,17 +74,17 @@ impl Generation {
 
 /// The error that a failed exchange is: the server's end, once that is known, or its own.
 pub(super) fn explained(visit: Option<&Visit<Signals>>, error: http::Error) -> Error {
-    let Some(visit) = visit.filter(|_| may_be_its_end(&error)) else {
-        return Error::Http(error);
-    };
+    explanation(visit, &error).unwrap_or(Error::Http(error))
+}
+
+/// The server's end, where that is why an exchange failed.
+fn explanation(visit: Option<&Visit<Signals>>, error: &http::Error) -> Option<Error> {
+    let visit = visit.filter(|_| may_be_its_end(error))?;
     let (shared, attempt) = (visit.shared(), visit.attempt());
+    let wait = |limit, late| shared.bell.wait(Some(limit), || shared.explain(attempt, late));
     // Whoever cancels knows what happens to the server.
     let late = matches!(error, http::Error::Cancelled);
-    let wait = |limit, late| shared.bell.wait(Some(limit), || shared.explain(attempt, late));
     let found = if late { None } else { wait(GRACE, false) };
     // An end that was seen is told as soon as its last words are read.
-    match found.or_else(|| wait(4 * GRACE, true)).flatten() {
-        Some(known) => known,
-        None => Error::Http(error),
-    }
+    found.or_else(|| wait(4 * GRACE, true)).flatten()
 }

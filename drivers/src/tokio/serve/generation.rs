@@ -16,11 +16,13 @@ type Machine = llama::Stream<Vec<u8>, Vec<u8>>;
 pub struct Generation {
     stream: Stream<Machine>,
     visit: Option<Visit<Signals>>,
+    /// Why the stream failed, until that was told.
+    failed: Option<http::Error>,
 }
 
 impl Generation {
     pub(super) fn new(stream: Stream<Machine>, visit: Option<Visit<Signals>>) -> Self {
-        Generation { stream, visit }
+        Generation { stream, visit, failed: None }
     }
 
     /// Waits for the next item; `None` when the answer is complete, or has failed before.
@@ -29,10 +31,17 @@ impl Generation {
     /// [`Error::Ended`] when the server has ended meanwhile, [`Error::Stopped`] when it was stopped
     /// here, else [`Error::Http`] as [`Stream::next`]. What has come before was told.
     pub async fn next(&mut self) -> Result<Option<Item<'_>>, Error> {
-        match self.stream.next().await {
-            Ok(item) => Ok(item),
-            Err(error) => Err(explained(self.visit.as_ref(), error).await),
+        if self.failed.is_none() {
+            match self.stream.next().await {
+                Ok(item) => return Ok(item),
+                Err(error) => self.failed = Some(error),
+            }
         }
+        // Kept while the reason is waited for, since whoever waits may give up and come back.
+        let Some(error) = &self.failed else { return Ok(None) };
+        let known = explanation(self.visit.as_ref(), error).await;
+        let error = self.failed.take().map_or(Error::Stopped, Error::Http);
+        Err(known.unwrap_or(error))
     }
 
     /// The text of the answer, to its end.
@@ -64,9 +73,12 @@ impl Generation {
 
 /// The error that a failed exchange is: the server's end, once that is known, or its own.
 pub(super) async fn explained(visit: Option<&Visit<Signals>>, error: http::Error) -> Error {
-    let Some(visit) = visit.filter(|_| may_be_its_end(&error)) else {
-        return Error::Http(error);
-    };
+    explanation(visit, &error).await.unwrap_or(Error::Http(error))
+}
+
+/// The server's end, where that is why an exchange failed.
+async fn explanation(visit: Option<&Visit<Signals>>, error: &http::Error) -> Option<Error> {
+    let visit = visit.filter(|_| may_be_its_end(error))?;
     let (shared, attempt) = (visit.shared(), visit.attempt());
     let wait =
         async |limit, late| shared.bell.wait(Some(limit), || shared.explain(attempt, late)).await;
@@ -79,5 +91,5 @@ pub(super) async fn explained(visit: Option<&Visit<Signals>>, error: http::Error
     if found.is_none() {
         found = wait(4 * GRACE, true).await;
     }
-    found.flatten().unwrap_or(Error::Http(error))
+    found.flatten()
 }
