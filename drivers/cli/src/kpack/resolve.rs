@@ -24,7 +24,7 @@ use crate::ui::{BAD, FAINT, GOOD, STRONG, Ui};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   rocload kpack resolve /opt/rocm/lib/librocblas.so.5 --arch gfx90a:sramecc+:xnack-
-  rocload kpack resolve libfoo.so --arch gfx1101 --arch gfx1100 --co-index 3
+  rocload kpack resolve libfoo.so --arch gfx1101 gfx1100 --co-index 3
   rocload kpack resolve libfoo.so --arch gfx942:sramecc+:xnack- --generic --extract kernel.hsaco
   ROCM_KPACK_PATH=test.kpack rocload kpack resolve libfoo.so --arch gfx1100
 
@@ -37,8 +37,8 @@ pub(super) struct Resolve {
     /// The number of the translation unit
     #[arg(long, value_name = "N", default_value_t = 0)]
     co_index: u32,
-    /// A device's ISA or a target ID; may be repeated, best first
-    #[arg(long = "arch", value_name = "ISA", required = true)]
+    /// Devices' ISAs or target IDs, best first; may be repeated
+    #[arg(long = "arch", value_name = "ISA", required = true, num_args = 1..)]
     arches: Vec<String>,
     /// After each ISA, the generic target that covers it, as HIP asks for
     #[arg(long)]

@@ -186,6 +186,21 @@ fn generic_targets_are_asked_for_by_option() {
 }
 
 #[test]
+fn architectures_are_tried_in_their_order() {
+    let tree = Tree::new();
+    tree.archive(".kpack/x_gfx1100.kpack", &[("lib/x.so#0", "gfx1100", b"k")]);
+    tree.archive(".kpack/x_gfx1030.kpack", &[("lib/x.so#0", "gfx1030", b"k")]);
+    for (line, found) in [
+        ("--arch gfx1101 gfx1100 gfx1030", "gfx1100"),
+        ("--arch gfx1101 --arch gfx1030 gfx1100", "gfx1030"),
+        ("--arch gfx1030 --arch gfx1100", "gfx1030"),
+    ] {
+        let json = tree.run(&format!("{line} --json"), &[]).fine().json();
+        assert_eq!(json["found"]["target"], found, "{line}");
+    }
+}
+
+#[test]
 fn what_fails_is_told_with_its_status() {
     let tree = Tree::new();
     let fail = |line: &str, code, text: &str| tree.run(line, &[]).failed(code, text);
