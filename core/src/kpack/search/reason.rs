@@ -70,6 +70,8 @@ impl Reason {
             | ErrorKind::Msgpack(_) => Reason::Msgpack,
             // The whole header is there, and the table is not.
             ErrorKind::Truncated { .. } if error.offset >= 16 => Reason::Msgpack,
+            // In front of all data there is the header.
+            ErrorKind::Kpack(Fault::BlobRange { start: 0..=15, .. }) => Reason::Format,
             // Data beyond the end of the file; a file without a byte.
             ErrorKind::Truncated { have: 0, .. } | ErrorKind::Kpack(Fault::BlobRange { .. }) => {
                 Reason::Io

@@ -309,6 +309,12 @@ fn what_is_broken_is_passed_over_and_told_when_nothing_is_found() {
     // Behind the header, the count and the first length: the frame's magic number.
     frame[72] ^= 1;
     tree.write("frame.kpack", &frame);
+    for (path, offset) in [("header.kpack", 0u64), ("beyond.kpack", 1 << 20)] {
+        let sound = Builder::new(Scheme::None).kernel(&format!("{NAME}#0"), "gfx90a", b"an object");
+        let mut draft = sound.draft();
+        draft.blob(0).set("offset", offset.into());
+        tree.write(path, &draft.bytes());
+    }
     fs::create_dir(tree.at("folder.kpack")).unwrap();
     let alone = |path: &str| {
         tree.refer(&[&format!("../{path}")]);
@@ -319,6 +325,8 @@ fn what_is_broken_is_passed_over_and_told_when_nothing_is_found() {
     assert_eq!(alone("table.kpack"), none(MSGPACK_PARSE_FAILED));
     assert_eq!(alone("empty.kpack"), none(IO_ERROR));
     assert_eq!(alone("frame.kpack"), none(DECOMPRESSION_FAILED));
+    assert_eq!(alone("header.kpack"), none(INVALID_FORMAT));
+    assert_eq!(alone("beyond.kpack"), none(IO_ERROR));
     assert_eq!(alone("folder.kpack"), none(ARCHIVE_NOT_FOUND));
     assert_eq!(alone("missing.kpack"), none(ARCHIVE_NOT_FOUND));
     // None of them is in the way of one that is sound.
