@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rocload::gpu::{Environment, Gpu, Gpus, Policy, Problem, Reason, Selection, SysRoot, scan};
+use rocload::error::printable;
+use rocload::gpu::{
+    DeviceMask, Environment, Gpu, Gpus, Policy, Problem, Reason, Selection, SysRoot, scan, settle,
+};
+use rocload::serve;
 
 use crate::failure::{Failure, Status};
 
@@ -103,6 +107,69 @@ pub(crate) fn launch(gpus: &Gpus, selection: &Selection, cpu: bool) -> Result<La
     };
     let message = format!("there is an AMD GPU, and it cannot be used: {message}");
     Err(Failure::new(Status::NotFound, "no_device", message).hint(format!("{hint}; or --cpu")))
+}
+
+/// The GPUs that a server is to use.
+pub(crate) struct ForServer {
+    pub(crate) gpus: serve::Gpus,
+    /// Their render nodes.
+    pub(crate) minors: Vec<u32>,
+    /// What is worth telling.
+    pub(crate) remarks: Vec<String>,
+    /// What is told where more is wanted.
+    pub(crate) about: Option<String>,
+}
+
+/// Chooses for a server; see [`launch`].
+///
+/// # Errors
+/// Those of `launch`, and where GPUs are to be looked for in a place that is none.
+pub(crate) fn for_server(place: &Where) -> Result<ForServer, Failure> {
+    let (gpus, selection) = place.select()?;
+    let mut used =
+        ForServer { gpus: serve::Gpus::None, minors: Vec::new(), remarks: Vec::new(), about: None };
+    if let Launch::Cpu(why) = launch(&gpus, &selection, false)? {
+        used.remarks.extend(why);
+        return Ok(used);
+    }
+    let mut names = Vec::new();
+    for gpu in selection.chosen(&gpus) {
+        names.push(name(gpu));
+        used.minors.extend(gpu.node.render_minor());
+        if gpu.effective != gpu.target {
+            let taken = gpu.effective.map_or_else(|| "no known target".into(), |t| t.to_string());
+            let told = "HSA_OVERRIDE_GFX_VERSION is passed on";
+            used.remarks.push(format!("{} is taken for {taken}: {told}", name(gpu)));
+        }
+    }
+    let why = selection.choice.chosen.map_or("", |chosen| chosen.why.text());
+    let mut about = format!("runs on {}: {why}", names.join(", "));
+    match &selection.mask {
+        DeviceMask::Set(list) => {
+            about += &format!("; ROCR_VISIBLE_DEVICES={list}");
+            used.gpus = serve::Gpus::Chosen(list.clone());
+        }
+        DeviceMask::Kept(masks) => {
+            for (variable, value) in masks {
+                let value = printable(value);
+                used.remarks.push(format!("{variable}={value} chooses the gpus, and is kept"));
+            }
+            used.gpus = serve::Gpus::Inherited;
+        }
+        DeviceMask::None => {}
+    }
+    used.about = Some(about);
+    Ok(used)
+}
+
+/// Waits until a server that has ended has given back its memory on these cards, so that the next
+/// one finds it: two equal samples, or 5 s.
+pub(crate) fn wait_for_memory(place: &Where, minors: &[u32]) {
+    if !minors.is_empty()
+        && let Ok(root) = place.root()
+    {
+        settle(&root, minors);
+    }
 }
 
 #[cfg(test)]

@@ -190,6 +190,7 @@ impl Run {
     fn end(&self, server: &Server, shared: &Shared) -> Result<(), Failure> {
         let ended = server.stop(None);
         lock(shared).server = None;
+        self.server.memory_waiter()();
         match ended {
             Err(error @ Error::Stuck { .. }) => Err(failure(&error, &self.model)),
             _ => Ok(()),

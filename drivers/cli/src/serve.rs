@@ -145,8 +145,13 @@ impl Serve {
             builder = builder.policy(policy);
         }
         let events = tell.clone();
+        let wait = self.server.memory_waiter();
         let builder = builder.on_event(move |event| {
             let _ = events.send(Told::Event(*event));
+            // Before it is started again.
+            if let Event::Exited { .. } = event {
+                wait();
+            }
         });
         let failed = |error: Error| failure(&error, &self.model);
         // Until it runs, a signal waits for it: it is ended then.

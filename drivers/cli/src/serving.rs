@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,6 +15,7 @@ use rocload::http;
 use rocload::serve::find::{self, Found};
 use rocload::serve::{Builder, Cause, Class, Ended, Error, Gpus, Layers};
 
+use crate::device::{self, Where};
 use crate::failure::{Failure, Status};
 use crate::text;
 use crate::ui::Ui;
@@ -31,7 +33,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, conflicts_with_all = ["devices", "gpu_layers"], help_heading = "Server")]
     cpu: bool,
     /// The AMD gpus to use, as in ROCR_VISIBLE_DEVICES; `inherit` leaves the choice to the
-    /// environment
+    /// environment; if not given, the one that `rocload gpu` chooses
     #[arg(long, value_name = "MASK", help_heading = "Server")]
     devices: Option<String>,
     /// Layers on the gpu: a number, or all; what fits if not given
@@ -44,6 +46,11 @@ pub(crate) struct ServerArgs {
     /// writes something at least every five minutes
     #[arg(long, value_name = "SECONDS", help_heading = "Server")]
     load_timeout: Option<u64>,
+    #[command(flatten)]
+    place: Where,
+    /// Render nodes of the gpus that are used.
+    #[arg(skip)]
+    minors: OnceLock<Vec<u32>>,
     /// Flags for llama-server itself, as they are
     #[arg(last = true, value_name = "FLAGS")]
     flags: Vec<OsString>,
@@ -69,11 +76,7 @@ impl ServerArgs {
         if let Ok(model) = rocload::Model::open(model) {
             builder = builder.summary(model.facts().summary().clone());
         }
-        builder = builder.gpus(match self.devices.as_deref() {
-            None => Gpus::None,
-            Some("inherit") => Gpus::Inherited,
-            Some(mask) => Gpus::Chosen(mask.to_owned()),
-        });
+        builder = builder.gpus(self.gpus(ui)?);
         if let Some(ctx) = self.ctx {
             builder = builder.context(ctx);
         }
@@ -92,9 +95,6 @@ impl ServerArgs {
         for note in notes {
             ui.remark(&note.to_string());
         }
-        if self.devices.is_none() && !self.cpu {
-            ui.remark("no gpu is chosen: the model runs on the cpu");
-        }
         if ui.verbose {
             let program = crate::failure::printable_path(&found.program);
             ui.remark(&format!("starts {program}: {}", found.origin));
@@ -107,6 +107,34 @@ impl ServerArgs {
             });
         }
         Ok((builder, found))
+    }
+}
+
+impl ServerArgs {
+    /// The GPUs to use: those that were asked for, or the one that is chosen.
+    fn gpus(&self, ui: &mut Ui) -> Result<Gpus, Failure> {
+        match self.devices.as_deref() {
+            Some("inherit") => return Ok(Gpus::Inherited),
+            Some(mask) => return Ok(Gpus::Chosen(mask.to_owned())),
+            None if self.cpu => return Ok(Gpus::None),
+            None => {}
+        }
+        let chosen = device::for_server(&self.place)?;
+        for remark in &chosen.remarks {
+            ui.remark(remark);
+        }
+        if let Some(about) = chosen.about.as_ref().filter(|_| ui.verbose) {
+            ui.remark(about);
+        }
+        // Once a run.
+        let _ = self.minors.set(chosen.minors);
+        Ok(chosen.gpus)
+    }
+
+    /// What waits until a server that has ended has given back the memory of the chosen GPUs.
+    pub(crate) fn memory_waiter(&self) -> impl Fn() + Send + 'static {
+        let (place, minors) = (self.place.clone(), self.minors.get().cloned().unwrap_or_default());
+        move || device::wait_for_memory(&place, &minors)
     }
 }
 

@@ -244,3 +244,63 @@ fn models_fit_the_chosen_gpu() {
     assert_eq!(ran.fine().json()["fits"], "does_not_fit");
     on(Path::new("/nonexistent"), &["gguf", "list", &folder], &[]).failed(4, "/nonexistent");
 }
+
+/// A script in the place of a server, which tells its environment and ends.
+fn told_environment(machine: &str, args: &[&str], set: &[(&str, &str)]) -> (Ran, Option<String>) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let (server, told) = (folder.path().join("server"), folder.path().join("told"));
+    let script =
+        format!("#!/bin/sh\nenv > '{}'\necho failed to load model >&2\nexit 1\n", told.display());
+    fs::write(&server, script).unwrap();
+    fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let set =
+        [set, &[("ROCLOAD_LLAMA_SERVER", server.to_str().unwrap()), ("XDG_RUNTIME_DIR", folder)]]
+            .concat();
+    let model = model();
+    let ran = on(&machine_path(machine), &[&["run", &model, "hello"], args].concat(), &set);
+    (ran, fs::read_to_string(told).ok())
+}
+
+#[test]
+fn a_server_gets_the_mask_of_the_choice() {
+    let line = |told: Option<String>, name: &str| {
+        let told = told.expect("the server was started");
+        told.lines().find(|line| line.starts_with(&format!("{name}="))).map(str::to_owned)
+    };
+    let (_, told) = told_environment("two_boards", &[], &[]);
+    assert_eq!(
+        line(told, "ROCR_VISIBLE_DEVICES").unwrap(),
+        "ROCR_VISIBLE_DEVICES=GPU-1f0e55aa00000002"
+    );
+    let (_, told) = told_environment("divided", &[], &[]);
+    assert_eq!(line(told, "ROCR_VISIBLE_DEVICES").unwrap(), "ROCR_VISIBLE_DEVICES=0");
+    // The caller's own mask is kept and told, and an override is passed on and told.
+    let (ran, told) = told_environment("two_boards", &[], &[("HIP_VISIBLE_DEVICES", "0")]);
+    assert!(ran.err.contains("HIP_VISIBLE_DEVICES=0 chooses the gpus, and is kept"), "{}", ran.err);
+    assert_eq!(line(told.clone(), "HIP_VISIBLE_DEVICES").unwrap(), "HIP_VISIBLE_DEVICES=0");
+    assert_eq!(line(told, "ROCR_VISIBLE_DEVICES"), None);
+    let (ran, told) =
+        told_environment("two_boards", &[], &[("HSA_OVERRIDE_GFX_VERSION", "10.3.0")]);
+    assert!(ran.err.contains("gfx1100 (gpu 1) is taken for gfx1030"), "{}", ran.err);
+    assert_eq!(line(told, "HSA_OVERRIDE_GFX_VERSION").unwrap(), "HSA_OVERRIDE_GFX_VERSION=10.3.0");
+}
+
+#[test]
+fn run_without_a_gpu_is_the_cpu_and_one_that_cannot_be_used_an_error() {
+    let (ran, told) = told_environment("other_vendor", &[], &[]);
+    assert!(
+        ran.err.contains("no AMD GPU: there is no /dev/kfd; the cpu does the work"),
+        "{}",
+        ran.err
+    );
+    assert!(told.unwrap().contains("ROCR_VISIBLE_DEVICES=-1"));
+    for machine in ["render_denied", "kfd_denied", "no_dri", "unknown_target"] {
+        let (ran, told) = told_environment(machine, &[], &[]);
+        ran.failed(4, "there is an AMD GPU, and it cannot be used");
+        assert_eq!(told, None, "{machine}: nothing was started");
+        let (ran, told) = told_environment(machine, &["--cpu"], &[]);
+        assert!(!ran.err.contains("GPU") && told.is_some(), "{machine}: {}", ran.err);
+    }
+}
