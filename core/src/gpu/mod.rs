@@ -2,7 +2,7 @@
 //!
 //! The kernel tells of a GPU twice: the compute driver (KFD) as a node of its topology, the
 //! graphics driver (DRM) as a card. A [`Scan`] asks for both and pairs them by the number of the
-//! render node, never by their order, and tries whether this process may use them. [`choose`]
+//! render node, never by their order, and tries whether this process may use them. [`choose`](choose())
 //! takes the best with its reason, and gives every other one its reason; [`mask`](mask()) makes of
 //! it what a process is started with. [`overrides`] and [`visible`] read the variables by which
 //! users and the runtime change what is seen; [`settle`] waits for memory to be given back.

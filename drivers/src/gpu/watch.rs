@@ -1,5 +1,6 @@
 //! Watching: what varies, read again and again.
 
+#[cfg(feature = "blocking")]
 use std::time::Duration;
 
 use rocload_core::gpu::ask::{Ask, Dir, Field, File, Folder};
