@@ -110,7 +110,7 @@ fn with_a_server_the_model_answers_and_nothing_is_left() {
         let ran = Ran::from(ran.unwrap());
         assert_eq!(ran.code, Some(0), "{ran:?}");
         for part in
-            ["15/15", "$ rocload server info", "it stopped as asked", "no process, no socket"]
+            ["17/17", "$ rocload server info", "it stopped as asked", "no process, no socket"]
         {
             assert!(ran.out.contains(part), "{part}: {}", ran.out);
         }

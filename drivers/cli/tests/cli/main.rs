@@ -86,12 +86,32 @@ impl Ran {
 
 /// `rocload`, without a terminal and without the environment's wishes about colour.
 fn command() -> Command {
-    let mut command = Command::new(ROCLOAD);
+    from(Command::new(ROCLOAD))
+}
+
+/// As [`command`], and hears the interrupt even where this process ignores it.
+fn interruptible() -> Command {
+    if !ignores(2) {
+        return command();
+    }
+    let mut command = Command::new("/usr/bin/env");
+    command.args(["--default-signal=INT", ROCLOAD]);
+    from(command)
+}
+
+fn from(mut command: Command) -> Command {
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }
     command.stdin(Stdio::null());
     command
+}
+
+/// The signal is ignored in this process, as in the background of a script, and so it would be in the command.
+fn ignores(signal: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    u64::from_str_radix(mask, 16).unwrap() >> (signal - 1) & 1 != 0
 }
 
 /// Runs `rocload` with these arguments.

@@ -11,7 +11,7 @@ use rocload_fixtures::kpack::Scheme;
 use rocload_fixtures::large::Large;
 use rocload_fixtures::{bad_archives, good_archives};
 
-use super::{ROCLOAD, Ran, demo};
+use super::{ROCLOAD, Ran, demo, ignores};
 
 /// `rocload` by a shell that first says `limit`.
 fn limited(limit: &str, args: &[&str], path: &Path) -> Ran {
@@ -211,13 +211,6 @@ fn walk(dir: &Path, found: &mut dyn FnMut(&Path)) {
         let path = entry.unwrap().path();
         if path.is_dir() { walk(&path, found) } else { found(&path) }
     }
-}
-
-/// The signal is ignored in this process, and so it would be in the command.
-fn ignores(signal: u32) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
-    u64::from_str_radix(mask, 16).unwrap() >> (signal - 1) & 1 != 0
 }
 
 fn send(signal: &str, child: &Child) {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Ran, command, model};
+use super::{Ran, interruptible, model};
 
 /// How long anything may take before the test fails.
 const CEILING: Duration = Duration::from_secs(120);
@@ -42,7 +42,7 @@ impl Place {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = command();
+        let mut command = interruptible();
         command
             .args(args)
             .env("XDG_RUNTIME_DIR", self.folder.path().join("run"))
