@@ -36,11 +36,14 @@ impl Where {
         Ok((gpus, selection))
     }
 
-    /// Memory that a model may take on the chosen GPU, in bytes, and the GPU's name; `None` where no
-    /// GPU is chosen or it does not tell.
+    /// Memory that a model may take on the chosen GPU, or of the system where none is chosen, in
+    /// bytes, and what it is called; `None` where the one that counts does not tell.
     pub(crate) fn budget(&self) -> Result<Option<(u64, String)>, Failure> {
         let (gpus, selection) = self.select()?;
-        Ok(selection.chosen(&gpus).next().and_then(|gpu| Some((gpus.budget(gpu)?, memory_of(gpu)))))
+        Ok(match selection.chosen(&gpus).next() {
+            Some(gpu) => gpus.budget(gpu).map(|bytes| (bytes, memory_of(gpu))),
+            None => gpus.available().map(|bytes| (bytes, "system memory".into())),
+        })
     }
 }
 

@@ -123,25 +123,23 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Bytes, and what they are called; `None` where the system does not tell.
+    /// Bytes, and what they are called; `None` where the chosen GPU, or the system without one,
+    /// does not tell.
     ///
     /// # Errors
     /// Where GPUs are to be looked for in a place that is none.
     pub(super) fn bytes(&self) -> Result<Option<(u64, String)>, Failure> {
-        if let Some(bytes) = self.vram {
-            return Ok(Some((bytes, "vram".into())));
+        match self.vram {
+            Some(bytes) => Ok(Some((bytes, "vram".into()))),
+            None => self.place.budget(),
         }
-        let gpu = self.place.budget()?;
-        Ok(gpu.or_else(|| available().map(|bytes| (bytes, "system memory".into()))))
     }
 }
 
-/// Memory that the system can give without swapping, in bytes.
-fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
+/// The failure where nothing tells a budget.
+pub(super) fn no_budget() -> Failure {
+    let text = "neither a gpu that could be chosen nor the system tells its free memory";
+    Failure::new(Status::Failed, "no_budget", text).hint("give --vram")
 }
 
 /// A verdict in a word, for programs.
@@ -159,10 +157,7 @@ impl Fit {
         let settings = self.settings.settings(self.budget.margin);
         let budget = match self.budget.bytes() {
             Ok(Some(budget)) => budget,
-            Ok(None) => {
-                let text = "the system does not tell its free memory: give --vram";
-                return ui.fail(&Failure::new(Status::Failed, "no_budget", text));
-            }
+            Ok(None) => return ui.fail(&no_budget()),
             Err(failure) => return ui.fail(&failure),
         };
         let budget = (budget.0, budget.1.as_str());
