@@ -149,7 +149,7 @@ fn fill(table: &mut Table, weights: &mut [u8; 256], symbols: usize) -> Option<()
     ranks_of_last[last as usize & 15] += 1;
     // The longest codes come in pairs; without any, the lengths are all one too long.
     let longest: u32 = ranks.iter().map(|ranks| ranks[1]).sum();
-    if longest < 2 || longest % 2 != 0 {
+    if longest < 2 || !longest.is_multiple_of(2) {
         return None;
     }
 
