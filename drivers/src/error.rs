@@ -161,6 +161,14 @@ impl Error {
         }
     }
 
+    /// As [`reason`](Self::reason), of an error about a kernel of an archive that is open.
+    pub fn kernel_reason(&self) -> Reason {
+        match &self.0.kind {
+            ErrorKind::Format(error) => Reason::of_kernel(error),
+            _ => self.reason(),
+        }
+    }
+
     /// The text without the path: kernel, action and fault, in one lower-case line.
     pub fn message(&self) -> String {
         fmt::from_fn(|f| self.0.message(f)).to_string()

@@ -377,7 +377,7 @@ impl<'l> Run<'l> {
                     ErrorKind::NoBinary | ErrorKind::NoArch { .. } => {
                         (Outcome::Failed(Reason::NoKernel), Lookup::NoKernel)
                     }
-                    _ => (Outcome::Failed(error.reason()), Lookup::Failed(error)),
+                    _ => (Outcome::Failed(error.kernel_reason()), Lookup::Failed(error)),
                 },
             }
         } else {

@@ -8,6 +8,7 @@ use rocload::kpack::Strictness;
 use rocload::kpack::search::{Origin, Reason};
 use rocload::loader::{Environment, Found, LoadError, Loaded, Lookup, Opening, Request, Step};
 use rocload::{Limits, Options};
+use rocload_fixtures::frame::{Block, Frame};
 use rocload_fixtures::kpack::{Builder, Scheme};
 use rocload_fixtures::reference::reference;
 
@@ -428,21 +429,25 @@ pub(crate) fn what_fails_is_skipped_and_the_most_severe_reason_told<D: Driver>()
 
 pub(crate) fn a_kernel_that_cannot_be_decoded_may_be_elsewhere<D: Driver>() {
     let tree = Tree::new();
-    let broken = Builder::new(Scheme::ZstdPerKernel).kernel_as(
-        KEY,
-        "gfx1100",
-        b"four",
-        b"no frame".to_vec(),
-    );
-    tree.write("lib/broken", &broken.build());
+    let broken = |stored: &[u8]| {
+        let empty = Builder::new(Scheme::ZstdPerKernel);
+        empty.kernel_as(KEY, "gfx1100", b"four", stored.to_vec()).build()
+    };
+    tree.write("lib/broken", &broken(b"no frame"));
+    let four =
+        Frame { content_size: Some(4), blocks: vec![Block::raw(b"four")], ..Frame::default() };
+    let whole = four.bytes();
+    tree.write("lib/cut", &broken(&whole[..whole.len() - 1]));
     tree.archive("lib/good", &[(KEY, "gfx1100", b"good"), (KEY, "gfx1030", b"next")]);
     let (driver, binary) = (plain::<D>(), tree.binary());
     let run = |paths: &[&str], arches: &[&str]| {
         let arches: Vec<&[u8]> = arches.iter().map(|arch| arch.as_bytes()).collect();
         driver.load(&Request::new(&reference_of(paths), &binary, 0, &arches))
     };
-    let error = run(&["broken"], &["gfx1100"]).unwrap_err();
-    assert_eq!(error.reason(), Reason::Decompression, "{error}");
+    for path in ["broken", "cut"] {
+        let error = run(&[path], &["gfx1100"]).unwrap_err();
+        assert_eq!(error.reason(), Reason::Decompression, "{error}");
+    }
     let loaded = run(&["broken", "good"], &["gfx1100"]).unwrap();
     assert_eq!(loaded.kernel, b"good");
     let failed = |step: &&Step| matches!(step, Step::Kernel { outcome: Lookup::Failed(_), .. });

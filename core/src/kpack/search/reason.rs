@@ -55,6 +55,15 @@ impl Reason {
         }
     }
 
+    /// What an error about a kernel of an open archive is as a reason: bytes that end too soon are
+    /// those of a frame, not of the table.
+    pub const fn of_kernel(error: &Error) -> Reason {
+        match error.kind {
+            ErrorKind::Truncated { .. } => Reason::Decompression,
+            _ => Reason::of(error),
+        }
+    }
+
     /// What an error of an archive is as a reason.
     pub const fn of(error: &Error) -> Reason {
         match error.kind {
