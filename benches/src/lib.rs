@@ -15,4 +15,5 @@ pub mod gguf;
 pub mod input;
 pub mod memory;
 pub mod peer;
+pub mod table;
 pub mod time;

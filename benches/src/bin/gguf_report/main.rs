@@ -8,8 +8,6 @@
 mod child;
 #[path = "../report/machine.rs"]
 mod machine;
-#[path = "../report/table.rs"]
-mod table;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -22,7 +20,7 @@ use rocload_benches::{gguf, peer, time};
 use rocload_core::gguf::{Options, Reader, Summary};
 use rocload_core::{Machine, Need};
 
-use table::{Table, megabytes, time as shown};
+use rocload_benches::table::{Table, megabytes, time as shown};
 
 /// Counts in the processes that measure memory, and at the end here.
 #[global_allocator]

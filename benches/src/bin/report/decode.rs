@@ -4,7 +4,7 @@ use rocload_benches::decode::Decoding;
 use rocload_benches::time::{Rounds, in_turns, of};
 use rocload_benches::{input, peer};
 
-use crate::table::{Figure, Table};
+use rocload_benches::table::{Figure, Table};
 
 const ROUNDS: usize = 31;
 

@@ -7,7 +7,7 @@ use rocload::Archive;
 use rocload_benches::{input, peer, time};
 use rocload_fixtures::large::Large;
 
-use crate::table::{Table, time as shown};
+use rocload_benches::table::{Table, time as shown};
 
 const ROUNDS: usize = 15;
 /// Later fetches that one round repeats.

@@ -8,7 +8,7 @@ use rocload::Archive;
 use rocload_benches::input::{self, Key};
 use rocload_benches::{peer, time};
 
-use crate::table::{Table, time as shown};
+use rocload_benches::table::{Table, time as shown};
 
 const ROUNDS: usize = 41;
 

@@ -13,7 +13,6 @@ mod machine;
 mod open;
 mod pack;
 mod placed;
-mod table;
 
 use std::process::ExitCode;
 
@@ -44,7 +43,7 @@ fn main() -> ExitCode {
 fn report() -> peer::Result<()> {
     eprintln!("making the archive of {} kernels, unless it is there", input::KERNELS);
     let (large, placed) = (input::large(), input::placed());
-    let mut table = table::Table::default();
+    let mut table = rocload_benches::table::Table::default();
     eprintln!("opening");
     open::measure(&large, &mut table)?;
     eprintln!("looking up");
@@ -62,7 +61,7 @@ fn report() -> peer::Result<()> {
 }
 
 fn only_packing() -> peer::Result<()> {
-    let mut table = table::Table::default();
+    let mut table = rocload_benches::table::Table::default();
     pack::measure(&mut table)?;
     println!("{}\n\n{table}", machine::describe());
     Ok(())

@@ -9,7 +9,7 @@ use rocload_benches::count::Reads;
 use rocload_benches::{peer, time};
 
 use crate::child;
-use crate::table::{Figure, Table, megabytes, time as shown};
+use rocload_benches::table::{Figure, Table, megabytes, time as shown};
 
 const LIMIT: Duration = Duration::from_millis(3);
 const ROUNDS: usize = 41;

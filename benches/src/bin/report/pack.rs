@@ -15,7 +15,7 @@ use rocload::pack::{Content, Item, Pack, PackOptions};
 use rocload_benches::time::{Rounds, in_turns, of};
 use rocload_benches::{input, peer};
 
-use crate::table::{Figure, Table};
+use rocload_benches::table::{Figure, Table};
 
 const ROUNDS: usize = 15;
 

@@ -10,7 +10,7 @@ use rocload_benches::{input, peer, time};
 use rocload_fixtures::large::Large;
 
 use crate::child;
-use crate::table::{Table, megabytes, time as shown};
+use rocload_benches::table::{Table, megabytes, time as shown};
 
 const ROUNDS: usize = 41;
 /// Kernels fetched for one time of a round, each the first of an archive that was just opened.

@@ -8,8 +8,6 @@
 mod bare;
 #[path = "../report/machine.rs"]
 mod machine;
-#[path = "../report/table.rs"]
-mod table;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +22,7 @@ use rocload::serve::Event;
 use rocload_benches::{memory, peer, time};
 
 use bare::{Bare, READY_LINES, stream_raw};
-use table::{Figure, Table, megabytes, time as shown};
+use rocload_benches::table::{Figure, Table, megabytes, time as shown};
 
 const STARTS: usize = 21;
 /// Tokens of a stream whose cost is measured.
@@ -196,7 +194,10 @@ fn whole(real: &Path, table: &mut Table) -> peer::Result<()> {
                     let mut completion = Completion::new(Prompt::Text("Hello"));
                     completion.sampling.n_predict = Some(ANSWER);
                     completion.sampling.ignore_eos = Some(true);
-                    server.generate(&completion).and_then(|it| it.text()).expect("answers");
+                    server
+                        .generate(&completion)
+                        .and_then(rocload::blocking::Generation::text)
+                        .expect("answers");
                     server.stop(None).expect("stops");
                 })
             },

@@ -1,28 +1,30 @@
-//! The table that is printed.
+//! The table that a report prints.
 
 use std::fmt;
 use std::time::Duration;
 
 /// Rows of a Markdown table, in their order.
 #[derive(Debug, Default)]
-pub(crate) struct Table(Vec<[String; 6]>);
+pub struct Table(Vec<[String; 6]>);
 
 /// A figure: what is shown of it, and its cost for ratios: less is better.
 #[derive(Debug, Clone)]
-pub(crate) struct Figure {
-    pub(crate) text: String,
-    pub(crate) cost: f64,
+pub struct Figure {
+    /// What is shown.
+    pub text: String,
+    /// Less is better.
+    pub cost: f64,
 }
 
 impl Table {
     /// A figure without a peer: `verdict` says whether the target is met, if there is one.
-    pub(crate) fn alone(&mut self, what: &str, ours: &str, target: &str, met: Option<bool>) {
+    pub fn alone(&mut self, what: &str, ours: &str, target: &str, met: Option<bool>) {
         let dash = String::from("-");
         self.0.push([what.into(), ours.into(), dash.clone(), dash.clone(), dash, aim(target, met)]);
     }
 
     /// A figure beside a peer's; with how many times better ours is.
-    pub(crate) fn beside(
+    pub fn beside(
         &mut self,
         what: &str,
         ours: &Figure,
@@ -68,7 +70,7 @@ impl fmt::Display for Table {
 }
 
 /// A time, with three digits.
-pub(crate) fn time(time: Duration) -> Figure {
+pub fn time(time: Duration) -> Figure {
     let ns = time.as_secs_f64() * 1e9;
     let (unit, size) = match ns {
         _ if ns < 1e3 => ("ns", 1.0),
@@ -81,6 +83,6 @@ pub(crate) fn time(time: Duration) -> Figure {
 }
 
 /// A number of bytes, in units of 10^6.
-pub(crate) fn megabytes(bytes: f64) -> Figure {
+pub fn megabytes(bytes: f64) -> Figure {
     Figure { text: format!("{:.2} MB", bytes / 1e6), cost: bytes }
 }
