@@ -1,16 +1,25 @@
 //! `rocload server info`: which llama-server is used, why, and what it says of itself.
 
+use std::io;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use clap::Args;
-use rocload::serve::about::{About, about};
+use rocload::serve::about::{About, about_unless};
 use rocload::serve::find::{self, Found, Origin};
 use serde::Serialize;
 
 use crate::failure::{Failure, Status, printable_path};
+use crate::interrupt;
 use crate::serving::{json_path, missing};
 use crate::ui::{FAINT, STRONG, Ui};
+
+/// How long the thread of signals may take to end the program.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Tell which llama-server is used, and why
 #[derive(Debug, Args)]
@@ -73,9 +82,28 @@ impl Info {
     }
 }
 
+/// Asks a program; an interruption waits until it is gone.
+fn ask(program: &Path) -> io::Result<About> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asking = Arc::new(Mutex::new(()));
+    let (told, until) = (stop.clone(), asking.clone());
+    let runs = asking.lock();
+    interrupt::restore_in_any_case(move || {
+        told.store(true, Ordering::Relaxed);
+        drop(until.lock());
+    });
+    let about = about_unless(program, &stop);
+    drop(runs);
+    if stop.load(Ordering::Relaxed) {
+        // The thread of signals ends the program, by that signal's status.
+        thread::sleep(PATIENCE);
+    }
+    about
+}
+
 /// Shows what is known of a program.
 pub(super) fn show(ui: &mut Ui, found: &Found) {
-    let about = match about(&found.program) {
+    let about = match ask(&found.program) {
         Ok(about) => about,
         Err(error) => {
             let mut failure = Failure::io("asking it for its version", &error);
