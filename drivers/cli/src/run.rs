@@ -60,7 +60,7 @@ pub(crate) struct Run {
     #[arg(long)]
     raw: bool,
     /// End after N tokens
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
     /// Temperature: 0 always takes the likeliest token
     #[arg(long, value_name = "T", value_parser = parse_temperature)]
@@ -100,6 +100,8 @@ struct ReadyJson<'a> {
 #[derive(Default)]
 struct Running {
     interrupted: bool,
+    /// The server is being started, or was.
+    begun: bool,
     /// The program is about to end by a signal.
     ending: bool,
     server: Option<Arc<Server>>,
@@ -112,11 +114,11 @@ fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Running> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The first ^C ends the answer, or the start; any other signal, and a second one, kills the
-/// server and ends the program.
+/// The first ^C ends the answer, or the start; any other signal, a second one, and one that comes
+/// while the prompt is read, kills the server that there may be and ends the program.
 fn on_signal(shared: &Shared, signal: i32) -> bool {
     let mut running = lock(shared);
-    let first = !running.interrupted && signal == SIGINT;
+    let first = running.begun && !running.interrupted && signal == SIGINT;
     running.interrupted = true;
     running.ending |= !first;
     let (server, answer) = (running.server.clone(), running.answer.clone());
@@ -162,6 +164,7 @@ impl Run {
         let (builder, found) = self.server.builder(ui, &self.model)?;
         let failed = |error: Error| failure(&error, &self.model);
         let begun = Instant::now();
+        lock(shared).begun = true;
         let server = Arc::new(builder.start().map_err(failed)?);
         tell_swept(ui, &server);
         let stop = {
