@@ -182,13 +182,58 @@ pub fn fact(line: &[u8]) -> LogFact<'_> {
         Some(Level::Error) => return LogFact::Error { mark: mark_in(text), text },
         Some(Level::Warning) | None => {
             let mark = mark_in(text);
-            if mark.is_some() || (level.is_none() && text.starts_with(b"error:")) {
+            let plain = || text.starts_with(b"error:") || is_abort(text);
+            if mark.is_some() || (level.is_none() && plain()) {
                 return LogFact::Error { mark, text };
             }
         }
         Some(Level::Info | Level::Debug) => {}
     }
     told(text).unwrap_or(LogFact::Other)
+}
+
+/// `/src/ggml.c:3212: fatal error`, as `GGML_ABORT` and `GGML_ASSERT` write it.
+fn is_abort(text: &[u8]) -> bool {
+    const ENDS: [&[u8]; 9] =
+        [b".c", b".cc", b".cpp", b".cu", b".cuh", b".h", b".hip", b".hpp", b".m"];
+    let text = &text[..text.len().min(LOOKED_AT)];
+    memchr::memchr_iter(b':', text).any(|at| {
+        let (file, rest) = (&text[..at], &text[at + 1..]);
+        ENDS.iter().any(|end| file.len() > end.len() && file.ends_with(end))
+            && number(rest).is_some_and(|(_, rest)| rest.starts_with(b": "))
+    })
+}
+
+/// Whether a line is of the debugger that prints where a server was when it aborted: it tells
+/// people nothing about why.
+///
+/// ```
+/// use rocload_core::serve::log::is_backtrace;
+///
+/// assert!(is_backtrace(b"#1  0x0000555dd451a27b in ?? ()"));
+/// assert!(!is_backtrace(b"/src/common.cpp:2216: get_sub_batch: failed to add token"));
+/// ```
+pub fn is_backtrace(line: &[u8]) -> bool {
+    const BEGINS: [&[u8]; 5] = [
+        b"[New LWP ",
+        b"[Inferior ",
+        b"[Thread debugging ",
+        b"[Detaching ",
+        b"Using host libthread_db ",
+    ];
+    let line = line.trim_ascii_end();
+    let address = |text: &[u8]| text.starts_with(b"0x");
+    if BEGINS.iter().any(|begin| line.starts_with(begin)) {
+        return true;
+    }
+    if let Some((_, rest)) = line.strip_prefix(b"#").and_then(number) {
+        return rest.starts_with(b" ") && address(rest.trim_ascii_start());
+    }
+    if address(line) {
+        return memmem::find(line, b" in ").is_some();
+    }
+    // A line of source code, by its number: `30<tab>in ../sysdeps/x.c`.
+    number(line).is_some_and(|(_, rest)| rest.starts_with(b"\t"))
 }
 
 fn mark_in(text: &[u8]) -> Option<Mark> {

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use rocload_core::serve::log::is_backtrace;
+
 use super::Line;
 
 /// The first so many bytes are kept.
@@ -82,7 +84,7 @@ impl Log {
     }
 
     /// The last `most` lines that tell best why it failed: those that tell of an error, or if
-    /// there are none the last ones of all.
+    /// there are none the last ones of all but a debugger's.
     pub fn telling(&self, most: usize) -> Vec<Vec<u8>> {
         if !self.errors.is_empty() {
             let from = self.errors.len().saturating_sub(most);
@@ -91,7 +93,7 @@ impl Log {
         let all: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();
         let mut lines: Vec<Vec<u8>> = all
             .rsplit(|&byte| byte == b'\n')
-            .filter(|line| !line.trim_ascii().is_empty())
+            .filter(|line| !line.trim_ascii().is_empty() && !is_backtrace(line))
             .take(most)
             .map(|line| line[..line.len().min(ERROR_LINE)].to_vec())
             .collect();

@@ -367,6 +367,12 @@ impl<B: Bell> Engine<B> {
             Err(error) => {
                 self.shared.change(|status| status.attempt = attempt);
                 let fault = error.raw_os_error().map_or(SpawnFault::Other, SpawnFault::from_errno);
+                let fault = match fault {
+                    SpawnFault::NotFound if self.launch.program.exists() => {
+                        SpawnFault::NoInterpreter
+                    }
+                    fault => fault,
+                };
                 let line = format!("{}: {error}", self.launch.program.display());
                 self.shared.log().push(process::Line { bytes: line.as_bytes(), cut: false }, true);
                 Input::SpawnFailed(fault)

@@ -108,6 +108,9 @@ impl fmt::Display for Class {
 pub enum SpawnFault {
     /// The program is not there (ENOENT).
     NotFound,
+    /// The program is there, and what it needs to be run is not (ENOENT too): the interpreter of
+    /// a script, or the loader of a program. The driver tells it from [`NotFound`](Self::NotFound).
+    NoInterpreter,
     /// It may not be run (EACCES, EPERM).
     Denied,
     /// It is no program for this machine (ENOEXEC).
@@ -137,6 +140,7 @@ impl SpawnFault {
     pub const fn name(self) -> &'static str {
         match self {
             SpawnFault::NotFound => "not_found",
+            SpawnFault::NoInterpreter => "no_interpreter",
             SpawnFault::Denied => "denied",
             SpawnFault::NotExecutable => "not_executable",
             SpawnFault::Busy => "busy",
@@ -149,6 +153,9 @@ impl SpawnFault {
     pub const fn advice(self) -> &'static str {
         match self {
             SpawnFault::NotFound => "check the path of llama-server",
+            SpawnFault::NoInterpreter => {
+                "install the interpreter that its first line names, or use another llama-server"
+            }
             SpawnFault::Denied => "make it executable, and check that its file system allows that",
             SpawnFault::NotExecutable => "use a llama-server for this machine",
             SpawnFault::Busy => "wait until its file is written",
@@ -162,6 +169,7 @@ impl fmt::Display for SpawnFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             SpawnFault::NotFound => "the program is not there",
+            SpawnFault::NoInterpreter => "the interpreter or loader of the program is not there",
             SpawnFault::Denied => "the program may not be run",
             SpawnFault::NotExecutable => "the file is no program for this machine",
             SpawnFault::Busy => "the program's file is being written",

@@ -46,6 +46,7 @@ fn each_row_of_the_table() {
         ),
         (Code(1), &[load], Class::ModelBroken),
         (Code(1), &["error: invalid argument: --bogus"], Class::BadFlag),
+        (Code(1), &["error: invalid argument: "], Class::BadFlag),
         (Code(1), &["error while handling argument \"-c\": stoi"], Class::BadFlag),
         (
             Code(1),

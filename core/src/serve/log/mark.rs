@@ -38,7 +38,7 @@ impl Mark {
 pub const MARKS: &[(&str, Mark)] = &[
     ("couldn't bind HTTP server socket", Mark::Bind),
     ("couldn't bind to server socket", Mark::Bind),
-    ("error: invalid argument: ", Mark::BadFlag),
+    ("error: invalid argument:", Mark::BadFlag),
     ("error while handling argument", Mark::BadFlag),
     ("expected value for argument", Mark::BadFlag),
     ("error: argument ", Mark::BadFlag),

@@ -110,3 +110,40 @@ fn a_long_line_is_looked_at_in_part() {
     let LogFact::Error { mark, .. } = fact(&line[100..]) else { panic!() };
     assert_eq!(mark, Some(Mark::Assertion));
 }
+
+#[test]
+fn aborts_are_errors_and_backtraces_are_not() {
+    for line in [
+        "/src/common/common.cpp:2216: get_sub_batch: failed to add token 5 to the sub-batch",
+        "ggml/src/ggml.c:1: fatal error",
+        "a b/ggml-cuda.cu:12: x",
+        "t.h:1: x",
+        "t.hip:1: x",
+    ] {
+        let text = line.as_bytes();
+        assert_eq!(fact(text), LogFact::Error { mark: None, text }, "{line}");
+        assert!(!is_backtrace(text), "{line}");
+        let leveled = alloc::format!("0.00.1 I {line}");
+        assert_eq!(fact(leveled.as_bytes()), LogFact::Other, "{line}");
+    }
+    for line in [".c:1: x", "a.txt:1: x", "a.c: x", "a.c:x: y", "a.c:1:x", "a.c:1"] {
+        assert_eq!(fact(line.as_bytes()), LogFact::Other, "{line}");
+    }
+    for line in [
+        "[New LWP 14775]",
+        "[Thread debugging using libthread_db enabled]",
+        "Using host libthread_db library \"/lib/x86_64-linux-gnu/libthread_db.so.1\".",
+        "0x00007fd1bd0f1c17 in __GI___wait4 (pid=1) at ../sysdeps/unix/sysv/linux/wait4.c:30",
+        "30\t../sysdeps/unix/sysv/linux/wait4.c: No such file or directory.",
+        "30\tin ../sysdeps/unix/sysv/linux/wait4.c",
+        "#0  0x00007fd1bd0f1c17 in __GI___wait4 (pid=14777) at ../sysdeps/wait4.c:30",
+        "#10 0x0000555dd3d3e9f1 in ?? ()\n",
+        "[Inferior 1 (process 14763) detached]",
+    ] {
+        assert!(is_backtrace(line.as_bytes()), "{line}");
+        assert_eq!(fact(line.as_bytes()), LogFact::Other, "{line}");
+    }
+    for line in ["", "#", "#1", "# 0x", "30 in x", "0x1", "[News]", "free(): invalid pointer"] {
+        assert!(!is_backtrace(line.as_bytes()), "{line}");
+    }
+}

@@ -222,8 +222,12 @@ pub(crate) fn what_cannot_be_started_is_told<D: Driver>(driver: &D) {
     let unfit = folder.path().join("unfit");
     fs::write(&unfit, "\0no program").unwrap();
     fs::set_permissions(&unfit, fs::Permissions::from_mode(0o755)).unwrap();
+    let lost = folder.path().join("lost");
+    fs::write(&lost, "#!/nonexistent/python\n").unwrap();
+    fs::set_permissions(&lost, fs::Permissions::from_mode(0o755)).unwrap();
     let cases = [
         (folder.path().join("absent"), SpawnFault::NotFound),
+        (lost, SpawnFault::NoInterpreter),
         (text, SpawnFault::Denied),
         (unfit, SpawnFault::NotExecutable),
     ];
