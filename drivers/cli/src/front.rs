@@ -11,14 +11,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest head of a request, in bytes.
 const HEAD: usize = 16 << 10;
 /// Header lines of a request.
 const HEADERS: usize = 64;
-/// How long a head may take.
+/// How long a whole head may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long what is sent is still read after an answer that refuses it.
+const LINGER: Duration = Duration::from_millis(500);
 /// Connections at once.
 const CONNECTIONS: usize = 128;
 
@@ -53,10 +55,14 @@ impl Front {
                     continue;
                 };
                 let server = server.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let place = Place::take(&open);
+                let Some(place) = Place::take(&open) else {
+                    turn_away(client);
+                    continue;
+                };
                 let spawned = thread::Builder::new().name("request".into()).spawn(move || {
                     // Whoever has gone away needs no answer.
-                    let _ = serve(client, server.as_deref(), place.as_ref());
+                    let _ = serve(client, server.as_deref());
+                    drop(place);
                 });
                 // Without a thread the connection is closed.
                 drop(spawned);
@@ -93,8 +99,8 @@ impl Drop for Place {
     }
 }
 
-fn serve(mut client: TcpStream, server: Option<&Path>, place: Option<&Place>) -> io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
+fn serve(mut client: TcpStream, server: Option<&Path>) -> io::Result<()> {
+    let until = Instant::now() + PATIENCE;
     client.set_nodelay(true)?;
     let mut bytes = Vec::new();
     let head = loop {
@@ -107,14 +113,11 @@ fn serve(mut client: TcpStream, server: Option<&Path>, place: Option<&Place>) ->
             Judged::Fine(head) => break head,
         }
         let mut chunk = [0; 4096];
-        match client.read(&mut chunk)? {
+        match read_until(&mut client, &mut chunk, until)? {
             0 => return Ok(()),
             read => bytes.extend_from_slice(&chunk[..read]),
         }
     };
-    if place.is_none() {
-        return refuse(client, "503 Service Unavailable", BUSY);
-    }
     let Some(mut server) = server.and_then(|path| UnixStream::connect(path).ok()) else {
         return refuse(client, "503 Service Unavailable", LOADING);
     };
@@ -123,26 +126,51 @@ fn serve(mut client: TcpStream, server: Option<&Path>, place: Option<&Place>) ->
     client.set_read_timeout(None)?;
     let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
     let upwards = thread::Builder::new().name("request's body".into()).spawn(move || {
-        let _ = io::copy(&mut from, &mut to);
-        // The client has gone: the server stops working for it.
-        let _ = to.shutdown(Shutdown::Both);
+        // One that has said all may still listen; one that has gone is not worked for.
+        let ended = match io::copy(&mut from, &mut to) {
+            Ok(_) => Shutdown::Write,
+            Err(_) => Shutdown::Both,
+        };
+        let _ = to.shutdown(ended);
     })?;
     let copied = io::copy(&mut server, &mut client);
     let _ = client.shutdown(Shutdown::Both);
+    let _ = server.shutdown(Shutdown::Both);
     let _ = upwards.join();
     copied.map(|_| ())
 }
 
-fn refuse(mut client: TcpStream, status: &str, body: &str) -> io::Result<()> {
-    let head = format!(
+/// Reads what comes before a moment.
+fn read_until(client: &mut TcpStream, chunk: &mut [u8], until: Instant) -> io::Result<usize> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    client.set_read_timeout(Some(left))?;
+    client.read(chunk)
+}
+
+/// Closes a connection that is one too many, at once: who does not take the answer now has none.
+fn turn_away(mut client: TcpStream) {
+    if client.set_nonblocking(true).is_ok() {
+        let _ = client.write(answer("503 Service Unavailable", BUSY).as_bytes());
+    }
+}
+
+fn answer(status: &str, body: &str) -> String {
+    format!(
         "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
-    );
-    client.write_all(head.as_bytes())?;
+    )
+}
+
+fn refuse(mut client: TcpStream, status: &str, body: &str) -> io::Result<()> {
+    client.write_all(answer(status, body).as_bytes())?;
     client.shutdown(Shutdown::Write)?;
     // What was sent is read, or closing would reset the connection before the answer is read.
-    client.set_read_timeout(Some(Duration::from_millis(500)))?;
-    io::copy(&mut client.take(1 << 20), &mut io::sink())?;
+    let until = Instant::now() + LINGER;
+    let mut chunk = [0; 4096];
+    while read_until(&mut client, &mut chunk, until)? > 0 {}
     Ok(())
 }
 
@@ -285,5 +313,36 @@ mod tests {
         );
         assert_eq!(ask("GET /a HTTP/1.1"), "HTTP/1.1 200 OK\r\n\r\nhello");
         assert_eq!(server.join().unwrap(), "GET /a HTTP/1.1\r\nConnection: close\r\n\r\n");
+    }
+
+    #[test]
+    fn half_closed_clients_are_answered_and_too_many_are_turned_away() {
+        let front = Front::new(0).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("s.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // It answers when the request's end was seen.
+            let mut request = String::new();
+            stream.read_to_string(&mut request).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nhello").unwrap();
+        });
+        front.to(Some(&socket));
+        let mut stream = TcpStream::connect(front.address()).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "HTTP/1.1 200 OK\r\n\r\nhello");
+        server.join().unwrap();
+        // Silent ones take every place; the next is turned away without having asked.
+        let idle: Vec<TcpStream> =
+            (0..=CONNECTIONS).map(|_| TcpStream::connect(front.address()).unwrap()).collect();
+        let mut last = TcpStream::connect(front.address()).unwrap();
+        let mut answer = String::new();
+        last.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("too many"), "{answer}");
+        drop(idle);
     }
 }
