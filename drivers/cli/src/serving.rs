@@ -11,6 +11,7 @@ use rocload::blocking::{Driver, Server};
 use rocload::core::Millis;
 use rocload::core::serve::exit::SpawnFault;
 use rocload::core::serve::plan::Fault;
+use rocload::error::printable;
 use rocload::http;
 use rocload::serve::find::{self, Found};
 use rocload::serve::{Builder, Cause, Class, Ended, Error, Gpus, Layers};
@@ -71,6 +72,11 @@ impl ServerArgs {
         model: &Path,
     ) -> Result<(Builder<Driver>, Found), Failure> {
         let found = find::find(self.server.as_deref()).map_err(|fault| missing(&fault))?;
+        // It would be waited for without an end, here or by the server.
+        if std::fs::metadata(model).is_ok_and(|metadata| !metadata.is_file()) {
+            let text = "the model is no regular file";
+            return Err(Failure::new(Status::Malformed, "no_model", text).at(model));
+        }
         let mut builder = Server::builder(model).program(&found.program).args(&self.flags);
         // What we cannot read the server may; and if it cannot, it says so.
         if let Ok(model) = rocload::Model::open(model) {
@@ -99,7 +105,7 @@ impl ServerArgs {
             let program = crate::failure::printable_path(&found.program);
             ui.remark(&format!("starts {program}: {}", found.origin));
             builder = builder.on_line(|line| {
-                let line = rocload::error::printable(line);
+                let line = printable(line);
                 let _ = std::io::Write::write_all(
                     &mut std::io::stderr(),
                     format!("server: {line}\n").as_bytes(),
@@ -167,10 +173,25 @@ fn status(class: Class) -> Status {
     }
 }
 
+/// The file that the lines blame: another one than the model, such as a projector, if they name
+/// one.
+fn file_at_fault(lines: &[String], model: &Path) -> PathBuf {
+    let ours = printable(model.as_os_str().as_bytes());
+    let named = |line: &String| {
+        let at = ["failed to open ", "failed to load "].iter().find_map(|text| line.find(text))?;
+        let (_, rest) = line[at..].split_once('\'')?;
+        let (name, _) = rest.rsplit_once('\'')?;
+        (!name.is_empty() && name != ours).then(|| PathBuf::from(name))
+    };
+    lines.iter().find_map(named).unwrap_or_else(|| model.to_path_buf())
+}
+
 fn ended(ended: &Ended, model: &Path) -> Failure {
     let (status, kind) = match ended.failure.cause {
         Cause::Exit(class) => (status(class), class.name()),
-        Cause::Spawn(SpawnFault::NotFound) => (Status::NotFound, "no_server"),
+        Cause::Spawn(SpawnFault::NotFound | SpawnFault::NoInterpreter) => {
+            (Status::NotFound, "no_server")
+        }
         Cause::Spawn(_) => (Status::Failed, "spawn"),
         Cause::Stalled(_) => (Status::Failed, "stalled"),
         Cause::LoadTimeout(_) => (Status::Failed, "load_timeout"),
@@ -189,7 +210,7 @@ fn ended(ended: &Ended, model: &Path) -> Failure {
     );
     failure.path = match ended.failure.cause {
         Cause::Spawn(_) => Some(ended.program.clone()),
-        _ if about_model => Some(model.to_path_buf()),
+        _ if about_model => Some(file_at_fault(&ended.lines, model)),
         _ => None,
     };
     failure.hint = Some(ended.advice().to_owned()).filter(|advice| !advice.is_empty());
@@ -231,4 +252,27 @@ pub(crate) fn json_path(path: &Path) -> String {
 /// A span for people.
 pub(crate) fn span(time: Option<Duration>) -> String {
     time.map_or_else(|| "-".into(), text::duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_that_is_at_fault() {
+        let blamed = |lines: &[&str]| {
+            let lines: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
+            file_at_fault(&lines, Path::new("dir/it's.gguf"))
+        };
+        let model = Path::new("dir/it's.gguf");
+        assert_eq!(blamed(&["E srv load_model: failed to load model, 'dir/it's.gguf'"]), model);
+        assert_eq!(blamed(&["E mtmd_init: oh", "failed to load model from x", ""]), model);
+        assert_eq!(
+            blamed(&["E srv    load_model: failed to load multimodal model, 'x y'", "E exiting"]),
+            Path::new("x y")
+        );
+        let open =
+            "E gguf_init_from_file: failed to open GGUF file 'x' (No such file or directory)";
+        assert_eq!(blamed(&[open, "failed to load model, 'dir/it's.gguf'"]), Path::new("x"));
+    }
 }

@@ -476,3 +476,75 @@ fn a_prompt_must_be_there() {
     fs::write(&file, b"caf\xe9").unwrap();
     place.answer(&["--file", file.to_str().unwrap()]).failed(3, "the prompt is not UTF-8");
 }
+
+#[test]
+fn an_interruption_while_the_prompt_is_read_ends_it_at_once() {
+    let place = Place::script("exit 0");
+    let tiny = model("tiny-llama.gguf");
+    let mut command = place.command(&["run", tiny.to_str().unwrap(), "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let silent = child.stdin.take().unwrap();
+    // It waits for its prompt once it sleeps in a read of the pipe with its handlers set.
+    let handles = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() & 2 != 0
+    };
+    let begun = Instant::now();
+    while !handles() && begun.elapsed() < CEILING {
+        thread::sleep(Duration::from_millis(10));
+    }
+    thread::sleep(Duration::from_millis(200));
+    let lines = child.stdout.take().map(BufReader::new);
+    let run = Running { child, lines };
+    run.signal("-INT");
+    run.end().failed(130, "interrupted");
+    drop(silent);
+}
+
+#[test]
+fn an_interruption_of_info_leaves_no_program() {
+    let place =
+        Place::script("trap '' TERM INT\necho $$ > \"$0.pid\"\nwhile :; do sleep 0.1; done");
+    let run = place.start(&["server", "info"]);
+    let file = place.program.with_extension("pid");
+    let begun = Instant::now();
+    let pid: u64 = loop {
+        match fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok()) {
+            Some(pid) => break pid,
+            None => assert!(begun.elapsed() < CEILING),
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    run.signal("-INT");
+    run.end().failed(130, "interrupted");
+    assert!(!is_alive(pid));
+}
+
+#[test]
+fn what_is_no_model_and_no_program_is_refused() {
+    let place = Place::script("exit 0");
+    let pipe = place.folder.path().join("pipe.gguf");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let pipe = pipe.to_str().unwrap();
+    place.rocload(&["run", pipe, "hello", "--cpu"]).failed(3, "pipe.gguf: the model is no regular");
+    place.rocload(&["serve", pipe, "--cpu"]).failed(3, "pipe.gguf: the model is no regular file");
+    place.answer(&["hello", "-n", "0"]).misused("0 is not in 1..");
+    fs::write(&place.program, "#!/nonexistent/python\n").unwrap();
+    place.answer(&["hello"]).failed(4, "the interpreter or loader of the program is not there");
+    place.rocload(&["server", "info"]).failed(1, "its interpreter or loader is not there");
+}
+
+#[test]
+fn a_file_beside_the_model_and_an_abort_are_told_by_name() {
+    for place in any("a_file_beside_the_model_and_an_abort_are_told_by_name") {
+        place.answer(&["hi", "--", ""]).failed(2, "it does not accept one of its flags");
+        let ran = place.answer(&["hi", "--json", "--", "--mmproj", "/nonexistent/xx"]);
+        let error = &ran.json_lines().pop().unwrap()["error"];
+        assert_eq!((ran.code, &error["path"]), (Some(4), &"/nonexistent/xx".into()), "{ran:?}");
+        let ran = place.answer(&["hi", "--", "-c", "1"]);
+        assert!(ran.code == Some(1) && !ran.err.contains("[Inferior"), "{ran:?}");
+        assert!(ran.err.contains(".cpp:"), "{ran:?}");
+    }
+}
