@@ -17,7 +17,7 @@
 //! - `decompress` (feature `alloc`): a backend's two ways against each other and the C library.
 //! - `zstd` (feature `alloc`): the project's decoder, its layouts and entries, against each other and the C library.
 //! - `kernel` (feature `alloc`): a whole archive, from its first byte to its last kernel.
-//! - [`reference`]: reference metadata against the crate `rmpv`, and measuring it.
+//! - [`reference`](mod@reference): reference metadata against the crate `rmpv`, and measuring it.
 //! - [`target`]: target IDs and their candidates against a naive twin.
 //! - [`search`]: the search for a kernel against a naive one.
 //! - [`bundle`]: regions of offload bundles and sections of binaries against naive readers.

@@ -1,7 +1,7 @@
 //! Laws of serving: what a supervisor does, whatever happens, by the properties P1 to P16.
 //!
 //! A script is a list of [`Letter`]s, the things that can happen. A [`World`] tells them to a
-//! supervisor as a driver would, and a [`Checker`](check::Checker) that knows only inputs and
+//! supervisor as a driver would, and a [`Checker`] that knows only inputs and
 //! actions watches for P1 to P10, P14 and P15 at each step. The other properties compare whole
 //! runs.
 //!
