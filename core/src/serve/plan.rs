@@ -389,5 +389,5 @@ fn notes(settings: &Settings<'_>, summary: Option<&Summary>) -> [Option<Note>; 2
     [shared, beyond]
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests;

@@ -61,7 +61,7 @@
 mod list;
 mod path;
 mod reason;
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests;
 mod trail;
 
