@@ -58,6 +58,7 @@ mod fault;
 mod identify;
 mod processor;
 mod region;
+mod section;
 mod sections;
 #[cfg(test)]
 mod tests;
@@ -67,5 +68,6 @@ pub use elf::{ElfTarget, Feature};
 pub use fault::Fault;
 pub use identify::{Method, Object, identify};
 pub use region::{Bundles, BundlesKind, Ccob, Entry, Part};
-pub use sections::{Format, Section, SectionKind, Sections, SectionsKind};
+pub use section::{Format, Section, SectionKind};
+pub use sections::{Sections, SectionsKind};
 pub use wrapper::{WRAPPER_LEN, WRAPPER_POINTER, Wrapper, WrapperKind};

@@ -38,6 +38,7 @@
 
 pub mod direct;
 mod fault;
+mod fields;
 mod header;
 mod index;
 pub mod load;

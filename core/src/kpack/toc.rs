@@ -3,9 +3,10 @@
 //! Finding an entry is a walk over the names, which suits a loader that fetches a handful of
 //! kernels and has no memory to spare. [`Index`](super::Index) finds by hash instead.
 
+use super::fields::{Values, read_blob, read_entry};
 use super::rows::Span;
 use super::target::TargetId;
-use super::walk::{self, Rules, Values, check_blob, kpack, read_blob, read_entry};
+use super::walk::{self, Rules, check_blob, kpack};
 use super::{Blob, Fault, Repeated, Scheme, Strictness};
 use crate::error::Error;
 use crate::limits::Limits;

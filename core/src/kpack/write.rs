@@ -47,7 +47,7 @@ use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use super::walk::{ENTRY_DEPTH, skip_at};
+use super::fields::{ENTRY_DEPTH, skip_at};
 use super::{Fault, HEADER_LEN, MAGIC, Repeated, Scheme, VERSION};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{Cap, Limits};

@@ -42,19 +42,23 @@
 //!
 //! Source: the GGUF specification; version 1 and byte orders as llama.cpp's history has them.
 
+mod item;
 mod keys;
+mod need;
 mod start;
 mod tensors;
 mod walk;
 
+pub use item::{DataStart, Header, Item, Items, Key};
+
 use super::GgmlType;
-use super::fault::{Counted, Fault, Level, Note, Strictness, Warning};
+use super::fault::{Fault, Level, Note, Strictness, Warning};
 use super::interest::{Interest, Want};
 use super::tensor::{MAX_DIMS, Tensor, TensorInfo, pad};
 use super::value::{Elements, Endian, Scalar, Text, ValueKind, ValueType};
 use crate::error::{Error, ErrorKind};
-use crate::limits::{Cap, Limits};
-use crate::need::{End, ItemKind, Machine, Need, Step, Storage};
+use crate::limits::Limits;
+use crate::need::{End, Machine, Need, Step, Storage};
 
 /// The first four bytes, in either byte order.
 pub const MAGIC: [u8; 4] = *b"GGUF";
@@ -65,13 +69,6 @@ pub const MAX_DEPTH: usize = 8;
 /// The longest architecture that is kept, in bytes.
 pub const MAX_ARCHITECTURE: usize = 64;
 
-/// What is worth reading at once among keys, in bytes.
-const READ: u64 = 16 << 10;
-/// And in a long array or table.
-const READ_LONG: u64 = 1 << 20;
-/// What is worth reading of a string or of a tensor's row, in bytes: an estimate.
-const STRING: u64 = 16;
-const ROW: u64 = 64;
 /// Warnings that one step may give.
 const NOTES: usize = 4;
 
@@ -83,104 +80,6 @@ pub struct Options {
     pub limits: Limits,
     /// What is refused beyond what no reader can make sense of.
     pub strictness: Strictness,
-}
-
-/// The file's first bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Header {
-    /// 1, 2 or 3.
-    pub version: u32,
-    /// The byte order of all that follows the magic, tensor data included.
-    pub endian: Endian,
-    /// Tensors in the table.
-    pub tensors: u64,
-    /// Metadata keys.
-    pub keys: u64,
-}
-
-/// A metadata key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key<'i> {
-    /// Its name: ASCII by the specification, which nobody promises.
-    pub name: &'i [u8],
-    /// Place in the file, from 0.
-    pub ordinal: u32,
-    /// The type of its value, and its size.
-    pub kind: ValueKind,
-    /// Absolute offset of the key's first byte, which is that of its length.
-    pub offset: u64,
-}
-
-impl<'i> Key<'i> {
-    /// The name as UTF-8.
-    ///
-    /// # Errors
-    /// It is not UTF-8.
-    pub fn as_str(&self) -> Result<&'i str, core::str::Utf8Error> {
-        core::str::from_utf8(self.name)
-    }
-
-    /// What follows `architecture` and a dot, if the name begins so.
-    pub fn of(&self, architecture: &[u8]) -> Option<&'i [u8]> {
-        self.name.strip_prefix(architecture)?.strip_prefix(b".")
-    }
-
-    /// What precedes a dot and `rest`, if the name ends so and it is not empty.
-    pub fn prefix(&self, rest: &[u8]) -> Option<&'i [u8]> {
-        self.name.strip_suffix(rest)?.strip_suffix(b".").filter(|prefix| !prefix.is_empty())
-    }
-}
-
-/// What reading yields.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Item<'i> {
-    /// The header has been read. The first item.
-    Header(Header),
-    /// A key; its value follows, if it is wanted.
-    Key(Key<'i>),
-    /// The value of the last key.
-    Value(Scalar),
-    /// The last key's string, unless it is empty, or the next string of its array; all of it,
-    /// or a part.
-    Text(Text<'i>),
-    /// Elements of the last key's array, or of the array within it that was begun last.
-    Elements(Elements<'i>),
-    /// An array within an array begins; its elements follow.
-    Inner {
-        /// How deep it lies: 2 for an array within the key's array.
-        depth: u8,
-        /// Type of its elements.
-        element: ValueType,
-        /// How many they are.
-        len: u64,
-    },
-    /// A tensor.
-    Tensor(Tensor<'i>),
-    /// Something unusual about what was read last.
-    Warning(Warning),
-}
-
-/// The family of [`Item`].
-#[derive(Debug)]
-pub enum Items {}
-
-impl ItemKind for Items {
-    type Item<'i> = Item<'i>;
-}
-
-/// Where the tensor table ends and the data begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DataStart {
-    /// Absolute offset behind the tensor table, or behind the keys if there are no tensors.
-    pub header_end: u64,
-    /// That, rounded up to the alignment: where other readers see the data begin even in a file
-    /// without tensors.
-    pub padded: u64,
-    /// Absolute offset of the data: as `padded`; without tensors as `header_end`, as in
-    /// llama.cpp.
-    pub offset: u64,
-    /// The alignment in bytes: a power of two.
-    pub alignment: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -451,88 +350,6 @@ impl<S: Storage, I: Interest> Reader<S, I> {
             }
         }
         Ok(())
-    }
-
-    /// The next `n` bytes must be there, and within the cap of the header.
-    fn require(&self, n: u64) -> Result<(), Error> {
-        if let Some(total) = self.total {
-            let have = total.saturating_sub(self.at);
-            if n > have {
-                return Err(Error::new(ErrorKind::Truncated { need: n, have }, self.at));
-            }
-        }
-        let (value, limit) = (self.at.saturating_add(n), self.limits.gguf_header_bytes);
-        self.cap(Cap::GgufHeaderBytes, value, limit)
-    }
-
-    fn cap(&self, cap: Cap, value: u64, limit: u64) -> Result<(), Error> {
-        if value > limit {
-            return Err(Error::new(ErrorKind::Limit { cap, value, limit }, self.at));
-        }
-        Ok(())
-    }
-
-    /// So many things of `least` bytes must fit into the bytes left behind the next `head`.
-    fn room(&self, of: Counted, count: u64, least: u64, head: u64) -> Result<(), Error> {
-        if let Some(total) = self.total {
-            let room = total.saturating_sub(self.at).saturating_sub(head) / least;
-            if count > room {
-                return Err(self.error(Fault::Count { of, count, room }));
-            }
-        }
-        Ok(())
-    }
-
-    /// Bytes without which the state makes no progress.
-    fn min(&self) -> usize {
-        let width = self.width();
-        match self.state {
-            State::Magic | State::Version | State::KeyType | State::Dimensions => 4,
-            State::Counts => 2 * width,
-            State::KeyLength
-            | State::StringLength
-            | State::ElementLength
-            | State::Strings
-            | State::NameLength => width,
-            State::ArrayHead | State::Inner => 4 + width,
-            State::Scalar => self.kind.ty().size().map_or(1, |size| size as usize),
-            State::Text(0) if self.text.0 <= self.limits.contiguous as u64 => {
-                (self.text.0 as usize).max(1)
-            }
-            State::Elements => self.block(),
-            State::Row => usize::from(self.info.n_dims) * width + 12,
-            State::KeyName(_)
-            | State::Name(_)
-            | State::Text(_)
-            | State::Done
-            | State::Stopped
-            | State::Failed(_) => 1,
-        }
-    }
-
-    /// Bytes of elements that are shown at once.
-    fn block(&self) -> usize {
-        let Some(frame) = self.frame() else { return 1 };
-        let size = frame.element.size().unwrap_or(1);
-        let contiguous = self.limits.contiguous as u64;
-        let most = (contiguous - contiguous % size).max(size);
-        frame.left.saturating_mul(size).clamp(1, most) as usize
-    }
-
-    /// Bytes worth reading.
-    fn hint(&self) -> u64 {
-        let long = |count: u64, each: u64| count.saturating_mul(each).clamp(READ, READ_LONG);
-        match self.state {
-            State::Strings | State::ElementLength => {
-                long(self.frame().map_or(0, |frame| frame.left), STRING)
-            }
-            State::Elements => long(self.block() as u64, 1),
-            State::Text(done) => long(self.text.0 - done, 1),
-            State::NameLength | State::Name(_) | State::Dimensions | State::Row => {
-                long(self.tensors_left, ROW)
-            }
-            _ => READ,
-        }
     }
 
     /// Goes to a state whose bytes must be there.
