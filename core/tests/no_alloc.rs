@@ -176,11 +176,11 @@ fn a_server_is_planned_and_supervised_without_a_heap() {
     use rocload_core::Millis;
     use rocload_core::serve::exit::{Class, Exit};
     use rocload_core::serve::log::{BufferKind, Facts, fact};
-    use rocload_core::serve::plan::{Endpoint, Plan, Settings};
+    use rocload_core::serve::plan::{Endpoint, Plan, Settings, Tuning};
     use rocload_core::serve::{Action, Input, Outcome, Policy, State, Supervisor};
 
-    let settings =
-        Settings { context: Some(512), ..Settings::new(b"m", Endpoint::Unix(b"/s.sock")) };
+    let tuning = Tuning { context: Some(512), ..Tuning::default() };
+    let settings = Settings { tuning, ..Settings::new(b"m", Endpoint::Unix(b"/s.sock")) };
     let (mut line, mut len) = ([0u8; 64], 0);
     Plan::new(&settings, None).unwrap().args(|arg| {
         line[len..len + arg.len()].copy_from_slice(arg);

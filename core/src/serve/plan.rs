@@ -5,10 +5,10 @@
 //! supervised are refused by name.
 //!
 //! ```
-//! use rocload_core::serve::plan::{Endpoint, Fault, Plan, Settings};
+//! use rocload_core::serve::plan::{Endpoint, Fault, Plan, Settings, Tuning};
 //!
 //! let settings = Settings {
-//!     context: Some(4096),
+//!     tuning: Tuning { context: Some(4096), ..Tuning::default() },
 //!     extra: &[b"--no-warmup"],
 //!     ..Settings::new(b"model.gguf", Endpoint::Unix(b"/run/user/1000/rocload/5eed.sock"))
 //! };
@@ -58,15 +58,9 @@ pub enum Layers {
     Count(u32),
 }
 
-/// How the server is to be started. What is `None` or false is not passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings<'s> {
-    /// The model's file.
-    pub model: &'s [u8],
-    /// Where it listens.
-    pub endpoint: Endpoint<'s>,
-    /// The model's name in answers.
-    pub alias: Option<&'s str>,
+/// How a server uses the model and the machine. What is `None` or false is not passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tuning {
     /// No GPU is used, even by a build that could.
     pub cpu: bool,
     /// Layers on the GPU.
@@ -97,34 +91,27 @@ pub struct Settings<'s> {
     pub metrics: bool,
     /// How much the server writes: 3 is its own, 4 tells of buffers.
     pub verbosity: Option<u8>,
+}
+
+/// How the server is to be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings<'s> {
+    /// The model's file.
+    pub model: &'s [u8],
+    /// Where it listens.
+    pub endpoint: Endpoint<'s>,
+    /// The model's name in answers.
+    pub alias: Option<&'s str>,
+    /// How it uses the model and the machine.
+    pub tuning: Tuning,
     /// Further arguments, passed as they are.
     pub extra: &'s [&'s [u8]],
 }
 
 impl<'s> Settings<'s> {
     /// A model at an endpoint, and nothing else.
-    pub const fn new(model: &'s [u8], endpoint: Endpoint<'s>) -> Self {
-        Settings {
-            model,
-            endpoint,
-            alias: None,
-            cpu: false,
-            layers: None,
-            context: None,
-            parallel: None,
-            unified: None,
-            batch: None,
-            ubatch: None,
-            threads: None,
-            keys: None,
-            values: None,
-            flash: None,
-            fit_target: None,
-            embeddings: false,
-            metrics: false,
-            verbosity: None,
-            extra: &[],
-        }
+    pub fn new(model: &'s [u8], endpoint: Endpoint<'s>) -> Self {
+        Settings { model, endpoint, alias: None, tuning: Tuning::default(), extra: &[] }
     }
 }
 
@@ -239,7 +226,8 @@ impl<'p, 's> Plan<'p, 's> {
     /// [`Fault`].
     pub fn new(settings: &'p Settings<'s>, summary: Option<&Summary>) -> Result<Self, Fault> {
         check_texts(settings)?;
-        for kind in [settings.keys, settings.values].into_iter().flatten() {
+        let tuning = &settings.tuning;
+        for kind in [tuning.keys, tuning.values].into_iter().flatten() {
             if kind.name().is_none() || !crate::gguf::fit::CACHE_TYPES.contains(&kind) {
                 return Err(Fault::CacheType(kind));
             }
@@ -260,6 +248,7 @@ impl<'p, 's> Plan<'p, 's> {
     /// Tells the arguments in order, without the program's name.
     pub fn args(&self, mut tell: impl FnMut(&[u8])) {
         let settings = self.settings;
+        let tuning = &settings.tuning;
         tell(b"--model");
         tell(settings.model);
         tell(b"--host");
@@ -275,11 +264,11 @@ impl<'p, 's> Plan<'p, 's> {
             tell(b"--alias");
             tell(alias.as_bytes());
         }
-        if settings.cpu {
+        if tuning.cpu {
             tell(b"--device");
             tell(b"none");
         }
-        if let Some(layers) = settings.layers {
+        if let Some(layers) = tuning.layers {
             tell(b"--n-gpu-layers");
             match layers {
                 Layers::All => tell(b"all"),
@@ -287,38 +276,35 @@ impl<'p, 's> Plan<'p, 's> {
             }
         }
         for (flag, value) in [
-            ("--ctx-size", settings.context),
-            ("--parallel", settings.parallel),
-            ("--batch-size", settings.batch),
-            ("--ubatch-size", settings.ubatch),
-            ("--threads", settings.threads),
-            ("--fit-target", settings.fit_target),
-            ("--verbosity", settings.verbosity.map(u32::from)),
+            ("--ctx-size", tuning.context),
+            ("--parallel", tuning.parallel),
+            ("--batch-size", tuning.batch),
+            ("--ubatch-size", tuning.ubatch),
+            ("--threads", tuning.threads),
+            ("--fit-target", tuning.fit_target),
+            ("--verbosity", tuning.verbosity.map(u32::from)),
         ] {
             if let Some(value) = value {
                 tell(flag.as_bytes());
                 number(value, &mut tell);
             }
         }
-        for (flag, kind) in [("--cache-type-k", settings.keys), ("--cache-type-v", settings.values)]
-        {
+        for (flag, kind) in [("--cache-type-k", tuning.keys), ("--cache-type-v", tuning.values)] {
             if let Some(name) = kind.and_then(GgmlType::name) {
                 tell(flag.as_bytes());
                 tell(name.as_bytes());
             }
         }
-        if let Some(flash) = settings.flash {
+        if let Some(flash) = tuning.flash {
             tell(b"--flash-attn");
             tell(if flash { b"on" } else { b"off" });
         }
-        match settings.unified {
+        match tuning.unified {
             Some(true) => tell(b"--kv-unified"),
             Some(false) => tell(b"--no-kv-unified"),
             None => {}
         }
-        for (flag, wanted) in
-            [("--embeddings", settings.embeddings), ("--metrics", settings.metrics)]
-        {
+        for (flag, wanted) in [("--embeddings", tuning.embeddings), ("--metrics", tuning.metrics)] {
             if wanted {
                 tell(flag.as_bytes());
             }
@@ -377,9 +363,9 @@ fn check_texts(settings: &Settings<'_>) -> Result<(), Fault> {
 }
 
 fn notes(settings: &Settings<'_>, summary: Option<&Summary>) -> [Option<Note>; 2] {
-    let Some(context) = settings.context.filter(|context| *context > 0) else { return [None; 2] };
-    let parallel =
-        settings.parallel.filter(|parallel| *parallel > 1 && settings.unified != Some(true));
+    let tuning = &settings.tuning;
+    let Some(context) = tuning.context.filter(|context| *context > 0) else { return [None; 2] };
+    let parallel = tuning.parallel.filter(|parallel| *parallel > 1 && tuning.unified != Some(true));
     let each = context / parallel.unwrap_or(1);
     let shared = parallel.map(|parallel| Note::Shared { parallel, each });
     let trained = summary.and_then(|summary| summary.get(Hparam::ContextLength).value());

@@ -29,10 +29,10 @@ impl<D> fmt::Debug for Builder<D> {
 }
 
 macro_rules! setters {
-    ($($(#[$doc:meta])* $name:ident: $field:ident = $from:ty;)+) => {
+    ($($(#[$doc:meta])* $name:ident: $($field:ident).+ = $from:ty;)+) => {
         $($(#[$doc])*
         pub fn $name(mut self, $name: $from) -> Self {
-            self.setup.$field = $name.into();
+            self.setup.$($field).+ = $name.into();
             self
         })+
     };
@@ -63,35 +63,35 @@ impl<D> Builder<D> {
         /// The GPUs that it may use: none unless told otherwise.
         gpus: gpus = Gpus;
         /// Whether no device but the CPU is used, whatever the server was built for.
-        cpu: cpu = bool;
+        cpu: tuning.cpu = bool;
         /// Layers on the GPU.
-        layers: layers = Layers;
+        layers: tuning.layers = Layers;
         /// Tokens of context over all requests at once; 0 = what the model was trained with.
-        context: context = u32;
+        context: tuning.context = u32;
         /// Requests at once.
-        parallel: parallel = u32;
+        parallel: tuning.parallel = u32;
         /// Whether requests share one cache.
-        unified: unified = bool;
+        unified: tuning.unified = bool;
         /// Tokens of a batch.
-        batch: batch = u32;
+        batch: tuning.batch = u32;
         /// Tokens of a micro-batch.
-        ubatch: ubatch = u32;
+        ubatch: tuning.ubatch = u32;
         /// Threads.
-        threads: threads = u32;
+        threads: tuning.threads = u32;
         /// Type of cached keys.
-        cache_type_k: keys = GgmlType;
+        cache_type_k: tuning.keys = GgmlType;
         /// Type of cached values.
-        cache_type_v: values = GgmlType;
+        cache_type_v: tuning.values = GgmlType;
         /// Flash attention.
-        flash: flash = bool;
+        flash: tuning.flash = bool;
         /// MiB to leave free on each device.
-        fit_target: fit_target = u32;
+        fit_target: tuning.fit_target = u32;
         /// Embeddings instead of text.
-        embeddings: embeddings = bool;
+        embeddings: tuning.embeddings = bool;
         /// `/metrics` answers.
-        metrics: metrics = bool;
+        metrics: tuning.metrics = bool;
         /// How much the server writes: 3 is its own, 4 tells of buffers.
-        verbosity: verbosity = u8;
+        verbosity: tuning.verbosity = u8;
         /// The environment that the server's is built from, instead of this program's.
         environment: environment = Vec<(OsString, OsString)>;
         /// How long it may take, and how often it may fail.

@@ -8,9 +8,9 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 use std::process::Command;
 
-use rocload_core::gguf::{GgmlType, Summary};
+use rocload_core::gguf::Summary;
 use rocload_core::serve::environment::{Devices, Environment};
-use rocload_core::serve::plan::{self, Layers, Plan};
+use rocload_core::serve::plan::{self, Plan, Tuning};
 use rocload_core::serve::{Event, Policy};
 
 use super::error::Error;
@@ -60,38 +60,10 @@ pub struct Setup {
     pub listen: Listen,
     /// The GPUs that it may use.
     pub gpus: Gpus,
-    /// No device but the CPU is used, whatever the server was built for.
-    pub cpu: bool,
     /// The model's name in answers.
     pub alias: Option<String>,
-    /// Layers on the GPU.
-    pub layers: Option<Layers>,
-    /// Tokens of context over all requests at once.
-    pub context: Option<u32>,
-    /// Requests at once.
-    pub parallel: Option<u32>,
-    /// Whether they share one cache.
-    pub unified: Option<bool>,
-    /// Tokens of a batch.
-    pub batch: Option<u32>,
-    /// Tokens of a micro-batch.
-    pub ubatch: Option<u32>,
-    /// Threads.
-    pub threads: Option<u32>,
-    /// Type of cached keys.
-    pub keys: Option<GgmlType>,
-    /// Type of cached values.
-    pub values: Option<GgmlType>,
-    /// Flash attention.
-    pub flash: Option<bool>,
-    /// MiB to leave free on each device.
-    pub fit_target: Option<u32>,
-    /// Embeddings instead of text.
-    pub embeddings: bool,
-    /// `/metrics` answers.
-    pub metrics: bool,
-    /// How much the server writes.
-    pub verbosity: Option<u8>,
+    /// How the server uses the model and the machine.
+    pub tuning: Tuning,
     /// Further arguments, passed as they are.
     pub args: Vec<OsString>,
     /// The environment that the server's is built from; `None` = this program's.
@@ -142,22 +114,8 @@ impl Setup {
             summary: None,
             listen: Listen::Unix,
             gpus: Gpus::None,
-            cpu: false,
             alias: None,
-            layers: None,
-            context: None,
-            parallel: None,
-            unified: None,
-            batch: None,
-            ubatch: None,
-            threads: None,
-            keys: None,
-            values: None,
-            flash: None,
-            fit_target: None,
-            embeddings: false,
-            metrics: false,
-            verbosity: None,
+            tuning: Tuning::default(),
             args: Vec::new(),
             environment: None,
             api_key: None,
@@ -189,21 +147,7 @@ impl Setup {
         let extra: Vec<&[u8]> = self.args.iter().map(|arg| arg.as_bytes()).collect();
         then(&plan::Settings {
             alias: self.alias.as_deref(),
-            cpu: self.cpu,
-            layers: self.layers,
-            context: self.context,
-            parallel: self.parallel,
-            unified: self.unified,
-            batch: self.batch,
-            ubatch: self.ubatch,
-            threads: self.threads,
-            keys: self.keys,
-            values: self.values,
-            flash: self.flash,
-            fit_target: self.fit_target,
-            embeddings: self.embeddings,
-            metrics: self.metrics,
-            verbosity: self.verbosity,
+            tuning: self.tuning,
             extra: &extra,
             ..plan::Settings::new(self.model.as_os_str().as_bytes(), endpoint)
         })

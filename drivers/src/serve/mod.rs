@@ -29,7 +29,7 @@ pub use error::{Ended, Error};
 pub use launch::{Gpus, Listen, OnEvent, OnLine, Setup};
 pub use ready::Ready;
 pub use rocload_core::serve::exit::{Class, Exit};
-pub use rocload_core::serve::plan::{Layers, Note};
+pub use rocload_core::serve::plan::{Layers, Note, Tuning};
 pub use rocload_core::serve::{Cause, Event, Failure, Policy, Restart, State};
 
 pub(crate) use call::{Call, texts};

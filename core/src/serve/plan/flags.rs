@@ -16,58 +16,59 @@ pub enum Owner {
 pub enum Setting {
     /// [`Settings::alias`].
     Alias,
-    /// [`Settings::cpu`].
+    /// [`Tuning::cpu`](super::Tuning::cpu).
     Cpu,
-    /// [`Settings::layers`].
+    /// [`Tuning::layers`](super::Tuning::layers).
     Layers,
-    /// [`Settings::context`].
+    /// [`Tuning::context`](super::Tuning::context).
     Context,
-    /// [`Settings::parallel`].
+    /// [`Tuning::parallel`](super::Tuning::parallel).
     Parallel,
-    /// [`Settings::unified`].
+    /// [`Tuning::unified`](super::Tuning::unified).
     Unified,
-    /// [`Settings::batch`].
+    /// [`Tuning::batch`](super::Tuning::batch).
     Batch,
-    /// [`Settings::ubatch`].
+    /// [`Tuning::ubatch`](super::Tuning::ubatch).
     Ubatch,
-    /// [`Settings::threads`].
+    /// [`Tuning::threads`](super::Tuning::threads).
     Threads,
-    /// [`Settings::keys`].
+    /// [`Tuning::keys`](super::Tuning::keys).
     Keys,
-    /// [`Settings::values`].
+    /// [`Tuning::values`](super::Tuning::values).
     Values,
-    /// [`Settings::flash`].
+    /// [`Tuning::flash`](super::Tuning::flash).
     Flash,
-    /// [`Settings::fit_target`].
+    /// [`Tuning::fit_target`](super::Tuning::fit_target).
     FitTarget,
-    /// [`Settings::embeddings`].
+    /// [`Tuning::embeddings`](super::Tuning::embeddings).
     Embeddings,
-    /// [`Settings::metrics`].
+    /// [`Tuning::metrics`](super::Tuning::metrics).
     Metrics,
-    /// [`Settings::verbosity`].
+    /// [`Tuning::verbosity`](super::Tuning::verbosity).
     Verbosity,
 }
 
 impl Setting {
     /// Whether the setting is given.
     pub const fn is_given(self, settings: &Settings<'_>) -> bool {
+        let tuning = &settings.tuning;
         match self {
             Setting::Alias => settings.alias.is_some(),
-            Setting::Cpu => settings.cpu,
-            Setting::Layers => settings.layers.is_some(),
-            Setting::Context => settings.context.is_some(),
-            Setting::Parallel => settings.parallel.is_some(),
-            Setting::Unified => settings.unified.is_some(),
-            Setting::Batch => settings.batch.is_some(),
-            Setting::Ubatch => settings.ubatch.is_some(),
-            Setting::Threads => settings.threads.is_some(),
-            Setting::Keys => settings.keys.is_some(),
-            Setting::Values => settings.values.is_some(),
-            Setting::Flash => settings.flash.is_some(),
-            Setting::FitTarget => settings.fit_target.is_some(),
-            Setting::Embeddings => settings.embeddings,
-            Setting::Metrics => settings.metrics,
-            Setting::Verbosity => settings.verbosity.is_some(),
+            Setting::Cpu => tuning.cpu,
+            Setting::Layers => tuning.layers.is_some(),
+            Setting::Context => tuning.context.is_some(),
+            Setting::Parallel => tuning.parallel.is_some(),
+            Setting::Unified => tuning.unified.is_some(),
+            Setting::Batch => tuning.batch.is_some(),
+            Setting::Ubatch => tuning.ubatch.is_some(),
+            Setting::Threads => tuning.threads.is_some(),
+            Setting::Keys => tuning.keys.is_some(),
+            Setting::Values => tuning.values.is_some(),
+            Setting::Flash => tuning.flash.is_some(),
+            Setting::FitTarget => tuning.fit_target.is_some(),
+            Setting::Embeddings => tuning.embeddings,
+            Setting::Metrics => tuning.metrics,
+            Setting::Verbosity => tuning.verbosity.is_some(),
         }
     }
 }

@@ -23,21 +23,23 @@ fn what_is_not_set_is_not_passed() {
 fn all_that_can_be_set() {
     let settings = Settings {
         alias: Some("me"),
-        cpu: true,
-        layers: Some(Layers::All),
-        context: Some(0),
-        parallel: Some(2),
-        unified: Some(false),
-        batch: Some(64),
-        ubatch: Some(32),
-        threads: Some(3),
-        keys: Some(GgmlType(8)),
-        values: Some(GgmlType(1)),
-        flash: Some(true),
-        fit_target: Some(u32::MAX),
-        embeddings: true,
-        metrics: true,
-        verbosity: Some(4),
+        tuning: Tuning {
+            cpu: true,
+            layers: Some(Layers::All),
+            context: Some(0),
+            parallel: Some(2),
+            unified: Some(false),
+            batch: Some(64),
+            ubatch: Some(32),
+            threads: Some(3),
+            keys: Some(GgmlType(8)),
+            values: Some(GgmlType(1)),
+            flash: Some(true),
+            fit_target: Some(u32::MAX),
+            embeddings: true,
+            metrics: true,
+            verbosity: Some(4),
+        },
         extra: &[b"--jinja", b"--seed", b"-1"],
         ..Settings::new(b"m", SOCKET)
     };
@@ -83,27 +85,30 @@ fn a_flag_and_its_setting_are_too_many() {
     let extra: &[&[u8]] = &[b"-c", b"512"];
     let settings = Settings { extra, ..Settings::new(b"m", SOCKET) };
     assert!(Plan::new(&settings, None).is_ok());
-    let settings = Settings { context: Some(512), ..settings };
+    let settings =
+        Settings { tuning: Tuning { context: Some(512), ..Tuning::default() }, ..settings };
     let fault = Plan::new(&settings, None).unwrap_err();
     assert_eq!(fault, Fault::Twice { flag: "--ctx-size", index: 0 });
     // Each setting has its flag, and each is refused beside it.
     let all = Settings {
         alias: Some("a"),
-        cpu: true,
-        layers: Some(Layers::Count(1)),
-        context: Some(1),
-        parallel: Some(1),
-        unified: Some(true),
-        batch: Some(1),
-        ubatch: Some(1),
-        threads: Some(1),
-        keys: Some(GgmlType(1)),
-        values: Some(GgmlType(1)),
-        flash: Some(true),
-        fit_target: Some(1),
-        embeddings: true,
-        metrics: true,
-        verbosity: Some(1),
+        tuning: Tuning {
+            cpu: true,
+            layers: Some(Layers::Count(1)),
+            context: Some(1),
+            parallel: Some(1),
+            unified: Some(true),
+            batch: Some(1),
+            ubatch: Some(1),
+            threads: Some(1),
+            keys: Some(GgmlType(1)),
+            values: Some(GgmlType(1)),
+            flash: Some(true),
+            fit_target: Some(1),
+            embeddings: true,
+            metrics: true,
+            verbosity: Some(1),
+        },
         ..Settings::new(b"m", SOCKET)
     };
     for arg in Plan::new(&all, None).unwrap().to_vec().iter().filter(|arg| arg.starts_with(b"--")) {
@@ -130,7 +135,10 @@ fn endpoints_that_cannot_be() {
 
 #[test]
 fn a_cache_has_few_types() {
-    let settings = Settings { keys: Some(GgmlType(12)), ..Settings::new(b"m", SOCKET) };
+    let settings = Settings {
+        tuning: Tuning { keys: Some(GgmlType(12)), ..Tuning::default() },
+        ..Settings::new(b"m", SOCKET)
+    };
     assert_eq!(Plan::new(&settings, None).err(), Some(Fault::CacheType(GgmlType(12))));
 }
 
@@ -144,8 +152,8 @@ fn the_file_is_looked_at() {
     while let Need::At { offset, .. } = reader.need() {
         visit(&mut reader, offset, &EXAMPLE[offset as usize..], |item| summary.see(&item)).unwrap();
     }
-    let settings =
-        Settings { context: Some(8192), parallel: Some(2), ..Settings::new(b"m", SOCKET) };
+    let tuning = Tuning { context: Some(8192), parallel: Some(2), ..Tuning::default() };
+    let settings = Settings { tuning, ..Settings::new(b"m", SOCKET) };
     let plan = Plan::new(&settings, Some(&summary)).unwrap();
     let notes: Vec<Note> = plan.notes().collect();
     assert_eq!(

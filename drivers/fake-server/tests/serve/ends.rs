@@ -500,8 +500,8 @@ pub(crate) fn settings_that_do_not_fit_are_refused<D: Driver>(driver: &D) {
 pub(crate) fn a_list_of_settings_reaches_it<D: Driver>(driver: &D) {
     let fake = Fake::new(&[]);
     let setup = fake.with(|setup| {
-        setup.context = Some(512);
-        setup.parallel = Some(2);
+        setup.tuning.context = Some(512);
+        setup.tuning.parallel = Some(2);
     });
     let server = driver.start(setup).unwrap();
     let pid = driver.ready(&server).unwrap().pid.unwrap();

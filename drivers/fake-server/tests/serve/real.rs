@@ -53,9 +53,9 @@ impl Real {
         let mut setup = Setup::new(model());
         setup.program = Some(self.program.clone());
         setup.records = Some(self.records.path().to_path_buf());
-        setup.threads = Some(1);
-        setup.parallel = Some(2);
-        setup.context = Some(2048);
+        setup.tuning.threads = Some(1);
+        setup.tuning.parallel = Some(2);
+        setup.tuning.context = Some(2048);
         setup
     }
 
@@ -135,7 +135,7 @@ pub(crate) fn any_concurrent_streams<D: Driver>(driver: &D) {
 
 pub(crate) fn any_cancel_and_reuse<D: Driver>(driver: &D) {
     for real in Real::both() {
-        let server = driver.start(real.with(|setup| setup.parallel = Some(1))).unwrap();
+        let server = driver.start(real.with(|setup| setup.tuning.parallel = Some(1))).unwrap();
         let mut generation = chat(driver, &server, LONG).unwrap();
         for _ in 0..3 {
             driver.next(&mut generation, |_| ()).unwrap().expect("it goes on");
@@ -153,8 +153,8 @@ pub(crate) fn any_cancel_and_reuse<D: Driver>(driver: &D) {
 pub(crate) fn any_context_overflow<D: Driver>(driver: &D) {
     for real in Real::both() {
         let setup = real.with(|setup| {
-            setup.context = Some(256);
-            setup.parallel = Some(1);
+            setup.tuning.context = Some(256);
+            setup.tuning.parallel = Some(1);
         });
         let server = driver.start(setup).unwrap();
         let long = "a".repeat(5000);
@@ -268,7 +268,7 @@ pub(crate) fn any_inherited_settings<D: Driver>(driver: &D) {
         let mut found = Vec::new();
         for inherited in [false, true] {
             let setup = real.with(|setup| {
-                setup.context = None;
+                setup.tuning.context = None;
                 let mut given: Vec<_> = std::env::vars_os().collect();
                 if inherited {
                     for (name, value) in [
@@ -313,7 +313,7 @@ pub(crate) fn any_killed_for_memory_in_a_cgroup<D: Driver>(driver: &D) {
             setup.program = Some(wrapper.clone());
             setup.cgroup = Some(cgroup.0.clone());
             // More than the group may have.
-            setup.context = Some(65536);
+            setup.tuning.context = Some(65536);
         });
         let server = driver.start(setup).unwrap();
         let ended = ended(driver.ready(&server).unwrap_err());
