@@ -124,7 +124,7 @@ fn the_views_agree_on_every_archive() {
     for archive in good_archives().chain(bad_archives()).chain(compat_archives()) {
         let bytes = archive.bytes();
         for strictness in [STRICT, Strictness::Compat] {
-            views_agree(&bytes, &Limits::default(), strictness)
+            views_agree(&bytes, &Limits::default(), strictness, None)
                 .unwrap_or_else(|broken| panic!("{}: {broken}", archive.path));
         }
     }
@@ -252,7 +252,7 @@ fn colliding(count: u64) -> Vec<Vec<u8>> {
 fn names_that_collide_are_found_all_the_same() {
     let names = colliding(3000);
     let archive = Model::of_names(&names, &["gfx90a"]);
-    views_agree(&archive.bytes(), &Limits::default(), STRICT).unwrap();
+    views_agree(&archive.bytes(), &Limits::default(), STRICT, None).unwrap();
 
     // A duplicate among them is found too, and in compatible reading the last one counts.
     let mut twice = archive;
@@ -260,7 +260,7 @@ fn names_that_collide_are_found_all_the_same() {
     let bytes = twice.bytes();
     assert!(lend(&bytes, STRICT, 2).is_err());
     for strictness in [STRICT, Strictness::Compat] {
-        views_agree(&bytes, &Limits::default(), strictness).unwrap();
+        views_agree(&bytes, &Limits::default(), strictness, None).unwrap();
     }
 }
 
@@ -269,6 +269,6 @@ fn architectures_and_binaries_may_be_many() {
     let arches: Vec<String> = (0..300).map(|n| format!("gfx{n}")).collect();
     for binaries in [&["one"][..], &["a", "b", "c", ""]] {
         let archive = Model::of_names(binaries, &arches);
-        views_agree(&archive.bytes(), &Limits::default(), STRICT).unwrap();
+        views_agree(&archive.bytes(), &Limits::default(), STRICT, None).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use core::cell::RefCell;
 
-use laws::kpack::{Writing, Written, survives};
+use laws::kpack::{Name, Writing, Written, survives};
 use rocload_core::kpack::{Scheme, WriteOptions};
 use rocload_core::zstd::Workspace;
 
@@ -10,9 +10,11 @@ use crate::{hold, limits};
 
 /// Kernels of one input, at most.
 const MOST: usize = 64;
+/// Bytes of all kernels of one input, about.
+const BYTES: usize = 32 << 10;
 
 /// Reads an input; what is missing at its end is zero.
-struct Input<'a>(&'a [u8]);
+struct Input<'a>(&'a [u8], usize);
 
 impl<'a> Input<'a> {
     fn byte(&mut self) -> u8 {
@@ -62,14 +64,16 @@ impl<'a> Input<'a> {
         let sha256 = (flags & 16 != 0).then(|| [self.byte(); 32]);
         let link = (flags & 96 == 96).then(|| u32::from(self.byte() & 7));
         let len = usize::from(self.byte());
-        let content = match flags & 128 {
+        let content: Name = match flags & 128 {
             0 => self.bytes(len).to_vec(),
             // The same bytes again and again.
             _ => {
                 let part = self.bytes(1 + len % 16);
-                part.iter().copied().cycle().take(part.len() * (1 + len * len / 8)).collect()
+                let most = self.1.min(part.len() * (1 + len * len / 16));
+                part.iter().copied().cycle().take(most).collect()
             }
         };
+        self.1 = self.1.saturating_sub(content.len());
         Written { binary, arch, kind, metadata, sha256, content, link }
     }
 }
@@ -80,7 +84,7 @@ pub fn kpack_roundtrip(bytes: &[u8]) {
     thread_local! {
         static DECODER: RefCell<Workspace<0>> = const { RefCell::new(Workspace::new()) };
     }
-    let mut input = Input(bytes);
+    let mut input = Input(bytes, BYTES);
     let (flags, align) = (input.byte(), input.byte());
     let mut options = WriteOptions::default();
     options.limits = limits();

@@ -1,7 +1,7 @@
 //! The target of serving. An input is a policy's byte, a length, a script of that many letters,
 //! and lines of a server.
 
-use laws::serve::{Letter, bytes, deterministic, holds, stop_is_idempotent, ticks_change_nothing};
+use laws::serve::{bytes, sample};
 use rocload_core::serve::exit::{Evidence, Exit, Orders, classify};
 use rocload_core::serve::log::{Buffer, BufferSum, Facts, LogFact, fact, split};
 use rocload_core::serve::plan::{Endpoint, Plan, Settings};
@@ -14,25 +14,22 @@ pub fn serve(input: &[u8]) {
     let [policy, letters, rest @ ..] = input else { return };
     let policy = bytes::policy(*policy);
     let (script, lines) = rest.split_at(rest.len().min(usize::from(*letters) * 2));
-    let script = bytes::script(script);
-    hold(holds(policy, &script));
-    hold(deterministic(policy, &script));
-    hold(stop_is_idempotent(policy, &script));
-    let on_time: Vec<Letter> = script
-        .into_iter()
-        .filter(|letter| !matches!(letter, Letter::Jump(_) | Letter::Back(_)))
-        .collect();
-    hold(ticks_change_nothing(policy, &on_time, seed(input)));
-    read_lines(lines);
+    let seed = seed(input);
+    hold(sample(policy, &bytes::script(script), seed));
+    read_lines(lines, seed);
 }
 
-fn read_lines(lines: &[u8]) {
+fn read_lines(lines: &[u8], seed: u64) {
     let (mut facts, mut evidence) = (Facts::new(), Evidence::default());
+    let mut ended = Vec::new();
     for line in lines.split(|byte| *byte == b'\n') {
         let (level, text) = split(line);
         assert!(level.is_none() || text.len() + 3 <= line.len());
         let told = fact(line);
-        assert_eq!(told, fact(&[line, b"\r\n"].concat()), "a line's end is no part of it");
+        ended.clear();
+        ended.extend_from_slice(line);
+        ended.extend_from_slice(b"\r\n");
+        assert_eq!(told, fact(&ended), "a line's end is no part of it");
         if let LogFact::Buffer(Buffer { component, device, .. }) = told {
             assert!(component.len() + device.len() < line.len());
         }
@@ -42,7 +39,8 @@ fn read_lines(lines: &[u8]) {
     }
     let sum: u64 = facts.buffers().map(BufferSum::bytes).fold(0, u64::saturating_add);
     assert!(facts.buffers().all(|one| one.bytes() <= sum));
-    for code in -1..=255 {
+    // Every code in turn, from one input to the next.
+    for code in (-1 + (seed % 32) as i32..=255).step_by(32) {
         let class = classify(Exit::Code(code), &evidence, Orders::default());
         assert_ne!(class.name(), "stopped_clean", "nobody asked");
     }

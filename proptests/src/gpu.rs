@@ -76,13 +76,12 @@ impl Tree {
     }
 
     fn names(&self, folder: &[u8]) -> BTreeSet<&[u8]> {
-        let below =
-            |path: &'_ Vec<u8>| path.starts_with(folder) && path.get(folder.len()) == Some(&b'/');
-        let name = |path: &'_ [u8]| {
-            path[folder.len() + 1..].split(|byte| *byte == b'/').next().map_or(0, <[u8]>::len)
-        };
-        let paths = self.files.keys().filter(|path| below(path));
-        paths.map(|path| &path[folder.len() + 1..][..name(path)]).collect()
+        let first = [folder, b"/"].concat();
+        let below = self.files.range(first.clone()..).map(|(path, _)| &path[..]);
+        below
+            .map_while(|path| path.strip_prefix(&first[..]))
+            .filter_map(|rest| rest.split(|byte| *byte == b'/').next())
+            .collect()
     }
 
     fn answer(
@@ -109,12 +108,20 @@ impl Tree {
         self.files.get(&path).map(Vec::as_slice).ok_or(Refusal::Missing)
     }
 
-    /// Scans the machine, with folders told forwards or backwards.
+    /// Scans the machine, with folders told forwards or backwards, into [`SLOTS`] slots.
     ///
     /// # Errors
     /// [`Broken`] when the scan asks without an end, or its memory is not enough and it does not say so.
     pub fn scan(&self, backwards: bool) -> Result<Option<Scanned>, Broken> {
-        let mut scan = Scan::new(vec![Gpu::default(); SLOTS], vec![OtherCard::default(); SLOTS]);
+        self.scan_into(SLOTS, backwards)
+    }
+
+    /// As [`scan`](Tree::scan), into so many slots for nodes, and as many for cards.
+    ///
+    /// # Errors
+    /// As [`scan`](Tree::scan).
+    pub fn scan_into(&self, slots: usize, backwards: bool) -> Result<Option<Scanned>, Broken> {
+        let mut scan = Scan::new(vec![Gpu::default(); slots], vec![OtherCard::default(); slots]);
         let mut asked = 0;
         let mut full = false;
         while let Some(ask) = scan.ask() {
@@ -128,7 +135,7 @@ impl Tree {
                 require(!full, "what does not fit is told", String::new).map(|()| Some(found))
             }
             Err(need) => {
-                require(full && need.need > SLOTS as u64, "full only when it is", || {
+                require(full && need.need > slots as u64, "full only when it is", || {
                     format!("{need:?}")
                 })?;
                 Ok(None)
@@ -157,21 +164,34 @@ const POLICIES: [Policy<'static>; 2] = [
 /// A machine, however broken: the scan ends, the order of folders is all the same, a second look
 /// finds the same, and only what may be opened is ever chosen.
 ///
+/// `seed` chooses one of the orders and the second look, a policy, and what [`choice`] tries;
+/// `None` = all.
+///
 /// # Errors
 /// [`Broken`].
-pub fn machine(tree: &Tree) -> Verdict {
-    let (forwards, backwards) = (tree.scan(false)?, tree.scan(true)?);
-    let Some(mut found) = forwards else { return Ok(()) };
-    same("the order of folders is all the same", &Some(found.clone()), &backwards)?;
-
-    let mut again = found.clone();
-    let mut refresh = again.refresh();
-    while let Some(ask) = refresh.ask() {
-        let answer = tree.answer(ask, false, &mut |name| refresh.entry(name));
-        refresh.answer(answer);
+pub fn machine(tree: &Tree, seed: Option<u64>) -> Verdict {
+    // Now and then there is too little room.
+    let slots = match seed.map(|seed| (seed % 16, seed / 16)) {
+        Some((0, seed)) => (seed % 3) as usize,
+        Some((1, _)) | None => SLOTS,
+        Some(_) => SLOTS / 8,
+    };
+    let Some(mut found) = tree.scan_into(slots, false)? else { return Ok(()) };
+    if seed.is_none_or(|seed| seed & 2 == 0) {
+        let backwards = tree.scan_into(slots, true)?;
+        let order = "the order of folders is all the same";
+        require(backwards.as_ref() == Some(&found), order, || format!("{found:?}, {backwards:?}"))?;
     }
-    refresh.finish();
-    same("a second look finds the same", &again, &found)?;
+    if seed.is_none_or(|seed| seed & 2 == 2) {
+        let mut again = found.clone();
+        let mut refresh = again.refresh();
+        while let Some(ask) = refresh.ask() {
+            let answer = tree.answer(ask, false, &mut |name| refresh.entry(name));
+            refresh.answer(answer);
+        }
+        refresh.finish();
+        same("a second look finds the same", &again, &found)?;
+    }
 
     let mut next = 0;
     for gpu in found.gpus() {
@@ -188,7 +208,12 @@ pub fn machine(tree: &Tree) -> Verdict {
     }
     tree.with(|variables| {
         let bad = overrides::apply(found.gpus_mut(), variables).is_err();
-        for policy in if bad { &[][..] } else { &POLICIES } {
+        let policies = match seed {
+            _ if bad => &[][..],
+            Some(seed) => &POLICIES[(seed % 2) as usize..][..1],
+            None => &POLICIES,
+        };
+        for policy in policies {
             let (_, verdicts) = choose(found.gpus(), policy, variables);
             for gpu in gpu::chosen(found.gpus(), &verdicts) {
                 let may = |device| {
@@ -203,18 +228,24 @@ pub fn machine(tree: &Tree) -> Verdict {
                     || format!("{gpu:?}"),
                 )?;
             }
-            choice(found.gpus(), policy, variables)?;
+            choice(found.gpus(), policy, variables, seed)?;
         }
         Ok(())
     })
 }
 
 /// A choice among any devices: what it must be by itself, what may be added without changing it,
-/// and that more free memory never loses.
+/// and that more free memory never loses. `seed` chooses where something is added, and four
+/// devices that get more memory; `None` = all.
 ///
 /// # Errors
 /// [`Broken`].
-pub fn choice(gpus: &[Gpu], policy: &Policy<'_>, variables: &Variables<'_>) -> Verdict {
+pub fn choice(
+    gpus: &[Gpu],
+    policy: &Policy<'_>,
+    variables: &Variables<'_>,
+    seed: Option<u64>,
+) -> Verdict {
     let (choice, verdicts) = choose(gpus, policy, variables);
     let chosen: Vec<&Gpu> = gpu::chosen(gpus, &verdicts).collect();
     let count = verdicts.iter().filter(|verdict| matches!(verdict, Judged::Chosen(_))).count();
@@ -241,8 +272,8 @@ pub fn choice(gpus: &[Gpu], policy: &Policy<'_>, variables: &Variables<'_>) -> V
         })?;
     }
     mask_names(gpus, &verdicts, variables)?;
-    additions(gpus, policy, variables, &chosen)?;
-    more_memory(gpus, policy, variables, &chosen)
+    additions(gpus, policy, variables, &chosen, seed)?;
+    more_memory(gpus, policy, variables, &chosen, seed)
 }
 
 /// What is written for the runtime names the chosen devices, in their order.
@@ -284,6 +315,7 @@ fn additions(
     policy: &Policy<'_>,
     variables: &Variables<'_>,
     chosen: &[&Gpu],
+    seed: Option<u64>,
 ) -> Verdict {
     let Some(model) = gpus.first() else { return Ok(()) };
     if variables.masks().next().is_some() {
@@ -302,10 +334,15 @@ fn additions(
         Gpu { access: Access::Missing, ordinal: None, effective: None, ..base },
     ];
     let ids = |gpus: &[&Gpu]| gpus.iter().map(|gpu| gpu.node.id).collect::<Vec<_>>();
+    let places = [0, gpus.len() / 2, gpus.len()];
     for added in unusable {
-        for at in [0, gpus.len() / 2, gpus.len()] {
+        let places = match seed {
+            Some(seed) => &places[(seed % 3) as usize..][..1],
+            None => &places,
+        };
+        for at in places {
             let mut more = gpus.to_vec();
-            more.insert(at, added);
+            more.insert(*at, added);
             let (_, verdicts) = choose(&more, policy, variables);
             let now: Vec<&Gpu> = gpu::chosen(&more, &verdicts).collect();
             same("an unusable device changes nothing", &ids(&now), &ids(chosen))?;
@@ -321,8 +358,11 @@ fn more_memory(
     policy: &Policy<'_>,
     variables: &Variables<'_>,
     chosen: &[&Gpu],
+    seed: Option<u64>,
 ) -> Verdict {
-    for (at, gpu) in gpus.iter().enumerate() {
+    let some =
+        |at: &usize| seed.is_none_or(|seed| at.wrapping_add(seed as usize) % gpus.len().max(1) < 4);
+    for (at, gpu) in gpus.iter().enumerate().filter(|(at, _)| some(at)) {
         let was_first = chosen.first().is_some_and(|first| first.node.id == gpu.node.id);
         let mut more = gpus.to_vec();
         let total = gpu.vram.total.unwrap_or(0).max(gpu.vram.used.unwrap_or(0));

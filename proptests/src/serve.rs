@@ -258,6 +258,25 @@ pub fn stop_is_idempotent(policy: Policy, script: &[Letter]) -> Verdict {
     same("P13: to stop twice is to stop once", &one, &other)
 }
 
+/// P1 to P10, P14 and P15 of a script, and one of P12, P13 and P16, which `seed` chooses: for fuzz
+/// targets.
+///
+/// # Errors
+/// The property that does not hold.
+pub fn sample(policy: Policy, script: &[Letter], seed: u64) -> Verdict {
+    match seed % 4 {
+        0 => deterministic(policy, script)?,
+        1 => stop_is_idempotent(policy, script)?,
+        _ => {
+            let late = |letter: &Letter| matches!(letter, Letter::Jump(_) | Letter::Back(_));
+            let on_time: Vec<Letter> =
+                script.iter().copied().filter(|letter| !late(letter)).collect();
+            ticks_change_nothing(policy, &on_time, seed)?;
+        }
+    }
+    holds(policy, script)
+}
+
 /// P16: a driver that is on time may tick at any other moments too. `script` must not
 /// [`Jump`](Letter::Jump).
 ///

@@ -61,7 +61,7 @@ proptest! {
         let build = [Target::parse("gfx1100").unwrap(), Target::parse("gfx1036").unwrap()];
         for build in [None, Some(&build[..])] {
             let policy = Policy { multi, build, ..Policy::default() };
-            if let Err(broken) = choice(&gpus, &policy, &Variables(&set)) {
+            if let Err(broken) = choice(&gpus, &policy, &Variables(&set), None) {
                 prop_assert!(false, "{}", broken);
             }
         }
@@ -96,7 +96,7 @@ fn trees() -> Vec<(&'static str, Tree)> {
 fn a_machine_comes_back_from_its_text() {
     for (name, tree) in trees() {
         assert_eq!(Tree::parse(&tree.text()), tree, "{name}");
-        machine(&tree).unwrap_or_else(|broken| panic!("{name}: {broken}"));
+        machine(&tree, None).unwrap_or_else(|broken| panic!("{name}: {broken}"));
     }
 }
 
@@ -154,7 +154,7 @@ fn broken_machines_keep_the_laws() {
                     }
                 }
             }
-            machine(&tree).unwrap_or_else(|broken| panic!("{name}, round {round}: {broken}"));
+            machine(&tree, None).unwrap_or_else(|broken| panic!("{name}, round {round}: {broken}"));
         }
     }
 }
@@ -182,7 +182,7 @@ fn sixty_four_nodes() {
         file(format!("{dir}/mem_info_vram_total"), "1000\n".into());
         file(format!("{dir}/mem_info_vram_used"), format!("{}\n", at * 7 % 13));
     }
-    machine(&tree).unwrap();
+    machine(&tree, None).unwrap();
     let found = tree.scan(false).unwrap().unwrap();
     assert_eq!(found.gpus().len(), 64);
     assert_eq!(found.gpus().iter().filter(|gpu| gpu.ordinal.is_some()).count(), 42);

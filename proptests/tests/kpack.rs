@@ -66,8 +66,8 @@ fn model() -> impl Strategy<Value = Model> {
 
 fn views(archive: &[u8]) -> Verdict {
     for strictness in BOTH {
-        views_agree(archive, &Limits::default(), strictness)?;
-        owned_agrees(archive, &Limits::default(), strictness)?;
+        views_agree(archive, &Limits::default(), strictness, None)?;
+        owned_agrees(archive, &Limits::default(), strictness, None)?;
     }
     Ok(())
 }

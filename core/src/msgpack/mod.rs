@@ -78,6 +78,29 @@ impl fmt::Display for Type {
     }
 }
 
+/// An integer of either sign, for messages. In words of 64 bits: an `i128` would align every
+/// [`Error`](crate::Error) to 16 bytes, and rustc 1.95 was seen to copy such a result by aligned
+/// moves to a place that is aligned to 8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Integer {
+    /// 0 or more.
+    Unsigned(u64),
+    /// Any, in most cases below 0.
+    Signed(i64),
+}
+
+impl fmt::Display for Integer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Integer::Unsigned(value) => value.fmt(f),
+            Integer::Signed(value) => value.fmt(f),
+        }
+    }
+}
+
+// See [`Integer`].
+const _: () = assert!(align_of::<crate::Error>() <= 8);
+
 /// What is wrong with MessagePack bytes. Truncation is
 /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,8 +117,8 @@ pub enum Fault {
     },
     /// An integer outside the range asked for.
     Range {
-        /// The value found, which always fits.
-        found: i128,
+        /// The value found.
+        found: Integer,
         /// The largest value allowed; the smallest is 0 for unsigned reads.
         max: u64,
     },

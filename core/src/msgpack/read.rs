@@ -1,6 +1,6 @@
 //! The reader: one token at a time over a slice, and a skip with a fixed stack.
 
-use super::{Fault, Type};
+use super::{Fault, Integer, Type};
 use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind};
 use crate::limits::Cap;
@@ -319,8 +319,12 @@ impl<'a> Reader<'a> {
                 *self = ahead;
                 Ok(value)
             }
-            Token::Uint(value) => Err(self.fault(Fault::Range { found: value.into(), max })),
-            Token::Int(value) => Err(self.fault(Fault::Range { found: value.into(), max })),
+            Token::Uint(value) => {
+                Err(self.fault(Fault::Range { found: Integer::Unsigned(value), max }))
+            }
+            Token::Int(value) => {
+                Err(self.fault(Fault::Range { found: Integer::Signed(value), max }))
+            }
             other => Err(self.mismatch(Type::Integer, other)),
         }
     }
@@ -453,10 +457,16 @@ mod tests {
     fn ranges_are_checked_and_the_reader_stays() {
         let mut reader = Reader::new(&[0xcf, 0, 0, 0, 1, 0, 0, 0, 0], 10);
         let error = reader.u32().unwrap_err();
-        assert_eq!(error, fault(Fault::Range { found: 1 << 32, max: u32::MAX.into() }, 10));
+        assert_eq!(
+            error,
+            fault(Fault::Range { found: Integer::Unsigned(1 << 32), max: u32::MAX.into() }, 10)
+        );
         assert_eq!(reader.u64(), Ok(1 << 32));
         let mut reader = Reader::new(&[0xe0], 0);
-        assert_eq!(reader.u64(), Err(fault(Fault::Range { found: -32, max: u64::MAX }, 0)));
+        assert_eq!(
+            reader.u64(),
+            Err(fault(Fault::Range { found: Integer::Signed(-32), max: u64::MAX }, 0))
+        );
     }
 
     #[test]

@@ -68,11 +68,17 @@ pub fn open_any_way(
 }
 
 /// The owned table reads what the views read: the same verdict and lookups, and it lists each
-/// entry that counts once, by its binary's bytes and then in the order of `arches`.
+/// entry that counts once, by its binary's bytes and then in the order of `arches`. `seed` as in
+/// [`views_agree`](super::views_agree).
 ///
 /// # Errors
 /// [`Broken`].
-pub fn owned_agrees(archive: &[u8], limits: &Limits, strictness: Strictness) -> Verdict {
+pub fn owned_agrees(
+    archive: &[u8],
+    limits: &Limits,
+    strictness: Strictness,
+    seed: Option<u64>,
+) -> Verdict {
     let owned = OwnedToc::read(archive, limits, strictness);
     let (base, bytes) = match toc_part(archive) {
         Ok(part) => part,
@@ -84,7 +90,7 @@ pub fn owned_agrees(archive: &[u8], limits: &Limits, strictness: Strictness) -> 
         (Ok(owned), Ok(_)) => {
             let toc = owned.toc();
             let twin = twin(&toc);
-            each_lookup(&twin, |binary, arch| {
+            each_lookup(&twin, seed, |binary, arch| {
                 let expected = expect(&toc, &twin, binary, arch);
                 same(
                     "the owned table finds what a twin finds",

@@ -35,10 +35,23 @@ pub fn policy(byte: u8) -> Policy {
     policy
 }
 
+/// The time that passes in one script with a tick at each moment that is asked for, in
+/// milliseconds: probes are many in it. Jumps are not counted.
+const ELAPSES: u64 = 400_000;
+
 /// A script: two bytes a letter, at most 512 letters.
 pub fn script(bytes: &[u8]) -> Vec<Letter> {
     let (pairs, _) = bytes.as_chunks::<2>();
-    pairs.iter().take(512).map(|[kind, value]| letter(*kind, *value)).collect()
+    let mut left = ELAPSES;
+    let mut within = |letter| match letter {
+        Letter::Elapse(span) => {
+            let span = span.min(left);
+            left -= span;
+            Letter::Elapse(span)
+        }
+        other => other,
+    };
+    pairs.iter().take(512).map(|[kind, value]| within(letter(*kind, *value))).collect()
 }
 
 fn letter(kind: u8, value: u8) -> Letter {
