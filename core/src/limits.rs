@@ -44,6 +44,9 @@ pub struct Limits {
     pub open_archives: u32,
     /// History that a frame which is decoded piecewise may refer to: 8 MiB (embedded: 64 KiB).
     pub window_bytes: u64,
+    /// Content of one block of a frame that is decoded piecewise: 128 KiB, the most that a block
+    /// can have. It is what the window's memory must have room for besides the history.
+    pub block_bytes: u32,
     /// A GGUF file from its magic to the end of its tensor table: 1 GiB.
     pub gguf_header_bytes: u64,
     /// Metadata keys of a GGUF file: 2^20 (embedded: 4,096).
@@ -91,6 +94,7 @@ impl Limits {
         reference_bytes: 64 << 10,
         open_archives: 256,
         window_bytes: 8 << 20,
+        block_bytes: 128 << 10,
         gguf_header_bytes: 1 << 30,
         gguf_keys: 1 << 20,
         gguf_tensors: 1 << 20,
@@ -156,6 +160,8 @@ pub enum Cap {
     ReferenceBytes,
     /// [`Limits::window_bytes`].
     WindowBytes,
+    /// [`Limits::block_bytes`].
+    BlockBytes,
     /// [`Limits::gguf_header_bytes`].
     GgufHeaderBytes,
     /// [`Limits::gguf_keys`].
@@ -194,6 +200,7 @@ impl fmt::Display for Cap {
             Cap::TargetFeatures => "the number of target features",
             Cap::ReferenceBytes => "the reference metadata in bytes",
             Cap::WindowBytes => "the frame's window in bytes",
+            Cap::BlockBytes => "the content of a zstd block in bytes",
             Cap::GgufHeaderBytes => "the header's length in bytes",
             Cap::GgufKeys => "the number of keys",
             Cap::GgufTensors => "the number of tensors",

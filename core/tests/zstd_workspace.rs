@@ -4,7 +4,9 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
 use std::alloc::System;
 
-use rocload_core::Limits;
+use std::io::Write;
+
+use rocload_core::{Cap, Error, ErrorKind, Full, Limits};
 use rocload_core::zstd::{Decompress, LITERALS, Workspace, decode_all, decode_frame};
 
 struct Counting;
@@ -105,4 +107,50 @@ fn a_small_stack_is_enough() {
     }
     run::<LITERALS>();
     run::<0>();
+}
+
+/// A frame with a window of 16 KiB and blocks of no more than 2 KiB of content.
+fn short_blocks(content: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::stream::Encoder::new(Vec::new(), 5).expect("an encoder");
+    encoder.window_log(14).expect("a window");
+    encoder.include_checksum(true).expect("a checksum");
+    encoder.set_pledged_src_size(Some(content.len() as u64)).expect("a size");
+    for block in content.chunks(2 << 10) {
+        encoder.write_all(block).expect("compresses");
+        encoder.flush().expect("ends a block");
+    }
+    encoder.finish().expect("ends the frame")
+}
+
+#[test]
+fn short_blocks_take_little_memory() {
+    fn run<const L: usize>(need: usize) {
+        let content = content();
+        let src = short_blocks(&content);
+        let mut decoder = Box::new(Workspace::<L>::new());
+        let mut pieces = |block_bytes, memory| {
+            let mut limits = Limits::embedded();
+            limits.block_bytes = block_bytes;
+            let (mut window, mut made) = (vec![0; memory], Vec::new());
+            let (size, window) = (content.len() as u64, &mut &mut window[..]);
+            let sink = &mut |piece: &[u8]| made.extend_from_slice(piece);
+            decoder.decode_pieces(&src, size, &limits, window, sink).map(|()| made == content)
+        };
+        assert_eq!(pieces(2 << 10, need), Ok(true));
+        let full = |need| Err(Error::new(ErrorKind::Full(Full { need }), 0));
+        assert_eq!(pieces(2 << 10, need - 1), full(need as u64));
+        let all = (16 << 10) * if L == 0 { 3 } else { 2 } + need as u64 % 1024;
+        assert_eq!(pieces(128 << 10, need), full(all));
+        assert_eq!(pieces(u32::MAX, all as usize), Ok(true));
+        let error = pieces(2047, need).expect_err("the first block has 2,048 bytes");
+        let ErrorKind::Limit { cap: Cap::BlockBytes, value, limit: 2047 } = error.kind else {
+            panic!("{error:?}");
+        };
+        assert!(value > 2047 && value <= 2048, "{value}");
+        assert!(pieces(0, need).is_err());
+    }
+    // The window, a block and what a copy overshoots; without a buffer of its own, the literals of
+    // a block as well.
+    run::<LITERALS>((16 << 10) + (2 << 10) + 32);
+    run::<0>((16 << 10) + 2 * ((2 << 10) + 32));
 }

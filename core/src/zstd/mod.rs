@@ -76,6 +76,8 @@ pub trait Decompress {
     ///
     /// A frame may refer back over the smallest of its declared window, its own content and
     /// `expected`. That may not exceed [`Limits::window_bytes`], which bounds the memory in use.
+    /// A backend that keeps the history in `window` also needs room there for a block, twice at
+    /// most: for as much as the frame's header allows, or less by [`Limits::block_bytes`].
     ///
     /// `window` is memory that the pieces are made in; it is grown as far as it can be used. A
     /// backend without a heap keeps the history there too and needs room for it; one with
@@ -85,7 +87,8 @@ pub trait Decompress {
     ///
     /// # Errors
     /// Those of [`decode`](Self::decode), [`ErrorKind::Limit`](crate::ErrorKind::Limit) for too
-    /// large a history and [`ErrorKind::Full`](crate::ErrorKind::Full) for too small a `window`.
+    /// large a history or block and [`ErrorKind::Full`](crate::ErrorKind::Full) for too small a
+    /// `window`.
     fn decode_pieces(
         &mut self,
         src: &[u8],

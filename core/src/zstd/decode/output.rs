@@ -14,6 +14,7 @@
 
 use super::wrong;
 use crate::error::{ErrorKind, Full};
+use crate::limits::Cap;
 use crate::zstd::Fault;
 
 /// How far positions go: they are `u32` in the fast loop. A slice that is longer is entered this
@@ -27,6 +28,8 @@ pub(super) enum Bound {
     Block(u32),
     /// The content size that the frame declares, in bytes.
     Content(u64),
+    /// The caller's limit for a block, in bytes.
+    Limit(u32),
     /// The caller's memory.
     Room,
 }
@@ -129,6 +132,10 @@ impl<'a> Output<'a> {
                 wrong(Fault::BlockTooLarge { size, max })
             }
             Bound::Content(expected) => wrong(Fault::Produced { produced, expected }),
+            Bound::Limit(limit) => {
+                let (cap, value, limit) = (Cap::BlockBytes, size as u64, limit.into());
+                ErrorKind::Limit { cap, value, limit }
+            }
             Bound::Room => ErrorKind::Full(Full { need: produced }),
         }
     }

@@ -14,6 +14,8 @@
 //! With room for the window, one block and what a copy overshoots, nothing within the window
 //! is overwritten while it can still be referred to: the byte that is `window` back always lies 32
 //! or more bytes ahead of the write position. Content that fits whole needs no more than itself.
+//! A block may be as long as the window; a caller that knows of frames with shorter ones says so
+//! by [`Limits::block_bytes`] and lends less.
 //!
 //! A match beyond the declared window is refused here once the ring has come round; in a slice
 //! it is as good as any other. Sound frames have none.
@@ -30,12 +32,12 @@ const SLACK: u64 = 32;
 /// Windows above this are refused whatever the limits, in bytes: positions in the ring are `u32`.
 const MAX_WINDOW: u64 = 15 << 28;
 
-/// The content of a frame, if no more than `left` bytes are to come in all, and the room that it
-/// takes in a ring. In bytes.
-fn room(frame: &Frame<'_>, left: u64) -> u64 {
+/// The room that a frame takes in a ring, if no more than `left` bytes are to come in all and none
+/// of its blocks has more than `block`. In bytes.
+fn room(frame: &Frame<'_>, left: u64, block: u64) -> u64 {
     let content = frame.header.content_size.unwrap_or(frame.most).min(left);
     let window = frame.effective_window().min(left);
-    content.min(window + u64::from(frame.header.block_max()) + SLACK)
+    content.min(window + block + SLACK)
 }
 
 /// See [`Decompress::decode_pieces`](crate::zstd::Decompress::decode_pieces).
@@ -57,10 +59,11 @@ pub(super) fn decode<const L: usize>(
             let kind = ErrorKind::Limit { cap: Cap::WindowBytes, value: window, limit };
             return Err(Error::new(kind, frame.offset));
         }
-        ring = ring.max(room(&frame, expected));
+        let block = u64::from(frame.header.block_max().min(limits.block_bytes));
+        ring = ring.max(room(&frame, expected, block));
         // Without a buffer of the workspace's own, literals wait in the caller's memory, too.
         if L == 0 {
-            literals = literals.max(expected.min(frame.header.block_max().into()) + SLACK);
+            literals = literals.max(expected.min(block) + SLACK);
         }
     }
     let need = if expected == 0 { 0 } else { ring + literals };
@@ -89,6 +92,10 @@ pub(super) fn decode<const L: usize>(
             let (mut max, mut bound) = progress.bound();
             if max as u64 > left {
                 (max, bound) = (left as usize, Bound::Content(progress.produced + left));
+            }
+            let limit = limits.block_bytes;
+            if max as u64 > u64::from(limit) {
+                (max, bound) = (limit as usize, Bound::Limit(limit));
             }
             if ring.len() - at < max {
                 older = Some((at, reach.min(at.saturating_sub(SLACK as usize))));
