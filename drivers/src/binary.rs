@@ -157,7 +157,8 @@ impl<R: ReadAt> Binary<R> {
         let total = source.total().map_err(|error| Error::new(ErrorKind::io(error), READING))?;
         let mut machine = Sections::new(total);
         let mut sections = Vec::new();
-        driven(&source, &mut machine, &mut |section| sections.push(section))?;
+        driven(&source, &mut machine, &mut |section| sections.push(section))
+            .map_err(|error| explained(error, &source))?;
         let mut binary = Binary {
             source,
             path: None,
@@ -300,6 +301,7 @@ impl<R: ReadAt> Binary<R> {
         let most = u64::from(self.limits.reference_bytes);
         let mut bytes = self.memory((place.end - place.start).min(most))?;
         self.read(&mut bytes, place.start)?;
+        self.unchanged()?;
         Ok(Some(bytes))
     }
 
@@ -343,6 +345,7 @@ impl<R: ReadAt> Binary<R> {
                 }
             }
         }
+        self.unchanged()?;
         Ok(objects)
     }
 
@@ -430,7 +433,16 @@ impl<R: ReadAt> Binary<R> {
                 }
             }
         }
+        self.unchanged()?;
         Ok(bytes)
+    }
+
+    /// What was read is of the file that was opened, and not of one that was written to since.
+    fn unchanged(&self) -> Result<(), Error> {
+        match self.source.changed() {
+            true => Err(self.named(Error::new(ErrorKind::Changed, READING))),
+            false => Ok(()),
+        }
     }
 
     fn memory(&self, bytes: u64) -> Result<Vec<u8>, Error> {
@@ -457,7 +469,15 @@ impl<R: ReadAt> Binary<R> {
     }
 
     fn named(&self, error: Error) -> Error {
-        error.with_path(self.path())
+        explained(error, &self.source).with_path(self.path())
+    }
+}
+
+/// A fault in a file that has changed since it was opened is no fault of the binary.
+fn explained<R: ReadAt>(error: Error, source: &R) -> Error {
+    match error.kind() {
+        ErrorKind::Format(_) if source.changed() => Error::new(ErrorKind::Changed, error.doing()),
+        _ => error,
     }
 }
 

@@ -183,7 +183,8 @@ impl ReadAt for FileAt {
 
 #[cfg(unix)]
 pub(crate) fn pread(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-    Ok(rustix::io::pread(file, buf, offset)?)
+    // File systems over a network, or in a process, may let a signal interrupt them.
+    Ok(rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut *buf, offset))?)
 }
 
 #[cfg(not(unix))]
@@ -195,7 +196,8 @@ pub(crate) fn pread(_file: &File, _buf: &mut [u8], _offset: u64) -> io::Result<u
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
+    let opened = rustix::io::retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?;
+    Ok(File::from(opened))
 }
 
 #[cfg(not(unix))]

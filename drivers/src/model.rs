@@ -279,6 +279,24 @@ impl Scan {
     }
 }
 
+/// How a visit ended; what was shown of a file that is not what it was counts for nothing.
+pub(crate) fn visited<B>(
+    driven: Result<ControlFlow<B, End>, DriveError>,
+    name: &[u8],
+    changed: bool,
+) -> Result<ControlFlow<B>, Error> {
+    let visited = match driven {
+        Ok(ControlFlow::Break(value)) => Ok(ControlFlow::Break(value)),
+        Ok(ControlFlow::Continue(_)) => Ok(ControlFlow::Continue(())),
+        Err(error) => Err(driving(error).with_name(name)),
+    };
+    match visited {
+        Err(error) if !matches!(error.kind(), ErrorKind::Format(_)) => Err(error),
+        _ if changed => Err(Error::new(ErrorKind::Changed, READING)),
+        visited => visited,
+    }
+}
+
 /// A driver's error as one of this crate.
 pub(crate) fn driving(error: DriveError) -> Error {
     let kind = match error {
@@ -391,7 +409,7 @@ impl<R: ReadAt> Model<R> {
     /// Reads the header again and shows what `interest` wants of it. `see` may stop by `Break`.
     ///
     /// # Errors
-    /// The source's, and what is wrong with the header: a file may have changed.
+    /// The source's, and [`ErrorKind::Changed`] when the file is not what it was.
     pub fn visit<I: Interest, B>(
         &self,
         interest: I,
@@ -400,11 +418,8 @@ impl<R: ReadAt> Model<R> {
         let mut reader = Reader::new(self.facts.total, self.options.core(), Vec::new(), interest);
         let driven =
             drive::read_at(&self.source, &mut reader, &mut Window::new(), |item| see(&item));
-        match driven {
-            Ok(ControlFlow::Break(value)) => Ok(ControlFlow::Break(value)),
-            Ok(ControlFlow::Continue(_)) => Ok(ControlFlow::Continue(())),
-            Err(error) => Err(driving(error).with_name(reader.name()).with_path(self.path())),
-        }
+        let visited = visited(driven, reader.name(), self.source.changed());
+        visited.map_err(|error| error.with_path(self.path()))
     }
 
     /// The string under `key`; `None` when there is none of that name.

@@ -114,6 +114,7 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         };
         self.check(entry, extent)?;
         self.fill(entry, extent, room)?;
+        self.unchanged(entry)?;
         Ok(room.len())
     }
 
@@ -136,6 +137,7 @@ impl<'a, R: ReadAt> Worker<'a, R> {
             return Err(self.format_error(entry, CoreError::new(full, extent.offset)));
         };
         self.fill(entry, extent, dst)?;
+        self.unchanged(entry)?;
         Ok(size)
     }
 
@@ -148,7 +150,8 @@ impl<'a, R: ReadAt> Worker<'a, R> {
     pub fn pieces(&mut self, entry: &Entry<'_>, sink: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         let extent = self.admit(entry)?;
         if entry.scheme == Scheme::None {
-            return self.stored_pieces(entry, extent, sink);
+            self.stored_pieces(entry, extent, sink)?;
+            return self.unchanged(entry);
         }
         self.check(entry, extent)?;
         let Worker { archive, decoder, buffer, len, window } = self;
@@ -156,7 +159,8 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         let stored = archive.source.bytes(extent.offset, extent.len).unwrap_or(&buffer[..*len]);
         decoder
             .decode_pieces(stored, entry.size, &archive.limits, window, sink)
-            .map_err(|error| self.format_error(entry, error.rebased(extent.offset)))
+            .map_err(|error| self.format_error(entry, error.rebased(extent.offset)))?;
+        self.unchanged(entry)
     }
 
     /// A kernel's stored bytes in memory of their own: structure and sizes are checked, and
@@ -173,6 +177,7 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         if entry.scheme == Scheme::None {
             self.read(entry, extent)?;
         }
+        self.unchanged(entry)?;
         // A buffer that held a much larger kernel stays here.
         if self.buffer.capacity() / 2 > self.len {
             return Ok(self.stored().to_vec());
@@ -282,6 +287,16 @@ impl<'a, R: ReadAt> Worker<'a, R> {
         self.buffer = buffer;
         self.len = len;
         result
+    }
+
+    /// What was read is of the file that was opened: one that was written to since may give the
+    /// bytes of another kernel without any fault.
+    fn unchanged(&self, entry: &Entry<'_>) -> Result<(), Error> {
+        if !self.archive.source.changed() {
+            return Ok(());
+        }
+        let error = Error::new(ErrorKind::Changed, READING);
+        Err(self.archive.failed(error, entry.binary, entry.arch))
     }
 
     fn read_into(&self, entry: &Entry<'_>, offset: u64, dst: &mut [u8]) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -82,9 +82,7 @@ fn end(record: &Record, grace: Duration) -> End {
             // One that has ended is what is wanted.
             let _ = pidfd_send_signal(member, signal);
         }
-        let limit = Timespec::try_from(limit).ok();
-        let ended = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], limit.as_ref());
-        if ended.is_ok_and(|ready| ready > 0) {
+        if has_ended(&pidfd, limit) {
             for member in &others {
                 let _ = pidfd_send_signal(member, Signal::KILL);
             }
@@ -92,6 +90,18 @@ fn end(record: &Record, grace: Duration) -> End {
         }
     }
     End::Stuck
+}
+
+/// Waits for the end of a process, for `limit` at most, whatever signals come meanwhile.
+fn has_ended(pidfd: &OwnedFd, limit: Duration) -> bool {
+    let begun = Instant::now();
+    loop {
+        let left = Timespec::try_from(limit.saturating_sub(begun.elapsed())).ok();
+        match poll(&mut [PollFd::new(pidfd, PollFlags::IN)], left.as_ref()) {
+            Err(Errno::INTR) => {}
+            ended => return ended.is_ok_and(|ready| ready > 0),
+        }
+    }
 }
 
 /// Descriptors of the processes in the group of this leader, without the leader.

@@ -10,8 +10,8 @@ use super::{FileAt, read_at};
 use crate::drive::Window;
 use crate::error::{Error, ErrorKind};
 use crate::model::{
-    Facts, Gathering, OPENING, Options, READING, Scan, Set, TakeText, checking, driving, ended,
-    listed, shard_name,
+    Facts, Gathering, OPENING, Options, READING, Scan, Set, TakeText, checking, ended, listed,
+    shard_name, visited,
 };
 use crate::tokio::AsyncReadAt as _;
 
@@ -123,7 +123,7 @@ impl Model {
     /// Reads the header again and shows what `interest` wants of it. `see` may stop by `Break`.
     ///
     /// # Errors
-    /// The source's, and what is wrong with the header: a file may have changed.
+    /// The source's, and [`ErrorKind::Changed`] when the file is not what it was.
     pub async fn visit<I: Interest, B>(
         &self,
         interest: I,
@@ -132,11 +132,9 @@ impl Model {
         let mut reader = Reader::new(self.facts.total(), self.options.core(), Vec::new(), interest);
         let mut window = Window::new();
         let driven = read_at(&self.source, &mut reader, &mut window, |item| see(&item));
-        match driven.await {
-            Ok(ControlFlow::Break(value)) => Ok(ControlFlow::Break(value)),
-            Ok(ControlFlow::Continue(_)) => Ok(ControlFlow::Continue(())),
-            Err(error) => Err(driving(error).with_name(reader.name()).with_path(self.path())),
-        }
+        let driven = driven.await;
+        let visited = visited(driven, reader.name(), self.source.changed().await);
+        visited.map_err(|error| error.with_path(self.path()))
     }
 
     /// The string under `key`; `None` when there is none of that name.

@@ -82,6 +82,8 @@ impl Hash {
                         failures.push(failed(format!("{missing} missing")));
                         None
                     }
+                    // Which the walk tells as well.
+                    Err(Unhashed::Changed) => return ControlFlow::Break(()),
                     Err(Unhashed::Io(error)) => {
                         failures.push(Failure::io("reading tensor data", &error).at(&path));
                         return ControlFlow::Break(());
@@ -114,6 +116,7 @@ impl Hash {
 enum Unhashed {
     Size,
     Short(u64),
+    Changed,
     Io(std::io::Error),
 }
 
@@ -130,6 +133,9 @@ fn hash(
     while left > 0 {
         let want = usize::try_from(left).unwrap_or(usize::MAX).min(piece.len());
         let read = source.read_full_at(&mut piece[..want], at).map_err(Unhashed::Io)?;
+        if source.changed() {
+            return Err(Unhashed::Changed);
+        }
         if read < want {
             return Err(Unhashed::Short(left - read as u64));
         }
