@@ -28,6 +28,72 @@
 //! - [`serve`]: supervising a llama-server: its start, its health, its end.
 //! - [`gpu`]: AMD GPUs from what the kernel tells of them: finding, choosing, masks.
 //! - [`bundle`]: binaries, offload bundles and compressed ones; telling what a code object is.
+//!
+//! # Without an allocator
+//!
+//! The caller lends all memory, and a machine says which bytes it needs next:
+//!
+//! ```
+//! use rocload_core::kpack::{Open, Strictness, load};
+//! use rocload_core::{Limits, Machine, Need, visit};
+//! # let flash: &[u8] = rocload_core::kpack::EXAMPLE;
+//!
+//! let (limits, total) = (Limits::embedded(), flash.len() as u64);
+//! let mut open = Open::new(total, limits, Strictness::Strict, [0u8; 1024], ());
+//! while let Need::At { offset, .. } = open.need() {
+//!     // A board reads a few hundred bytes here.
+//!     visit(&mut open, offset, &flash[offset as usize..], |_| {})?;
+//! }
+//! let entry = open.toc().unwrap().find_target(b"lib/libsmall.so#0", "gfx90a:xnack-")?.unwrap();
+//! let (offset, len) = (entry.offset.unwrap(), entry.stored_size.unwrap());
+//! load::admit(&entry, offset, len, &limits)?;
+//! let mut kernel = [0; 12];
+//! load::expand(&entry, offset, &flash[offset as usize..][..len as usize], None, &mut kernel)?;
+//! assert_eq!(&kernel, b"a code objec");
+//! # Ok::<(), rocload_core::Error>(())
+//! ```
+//!
+//! # With `alloc`
+//!
+//! The same machines over vectors that grow, and tables of contents that own themselves:
+//!
+//! ```
+//! # #[cfg(feature = "alloc")]
+//! # fn owned(archive: &[u8]) -> Result<(), rocload_core::Error> {
+//! use rocload_core::Limits;
+//! use rocload_core::kpack::{OwnedToc, Strictness};
+//!
+//! let toc = OwnedToc::read(archive, &Limits::default(), Strictness::Strict)?;
+//! assert_eq!(toc.arches_of(b"lib/libsmall.so#0"), [b"gfx90a"]);
+//! # Ok(())
+//! # }
+//! # #[cfg(feature = "alloc")]
+//! # owned(rocload_core::kpack::EXAMPLE)?;
+//! # Ok::<(), rocload_core::Error>(())
+//! ```
+//!
+//! # With `heapless`
+//!
+//! Storage that grows within an array, so that it need not be as long as its cap from the start:
+//!
+//! ```
+//! # #[cfg(feature = "heapless")]
+//! # fn lent() -> Result<(), rocload_core::Error> {
+//! use rocload_core::sse::{Item, Parser};
+//! use rocload_core::{Limits, visit};
+//!
+//! let mut parser = Parser::new(&Limits::embedded(), heapless::Vec::<u8, 256>::new());
+//! let mut events = 0;
+//! for piece in [&b"data: in two "[..], b"pieces\n\n"] {
+//!     visit(&mut parser, 0, piece, |item| events += usize::from(matches!(item, Item::Event(_))))?;
+//! }
+//! assert_eq!(events, 1);
+//! # Ok(())
+//! # }
+//! # #[cfg(feature = "heapless")]
+//! # lent()?;
+//! # Ok::<(), rocload_core::Error>(())
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(clippy::alloc_instead_of_core, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]

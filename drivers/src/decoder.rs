@@ -1,4 +1,8 @@
 //! The decoders of an archive that are at rest, and the choice of the backend.
+//!
+//! ```
+//! assert_eq!(rocload::decoder::default_name(), "rocload");
+//! ```
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};

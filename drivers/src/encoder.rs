@@ -9,6 +9,26 @@
 //!
 //! Both write one frame with content size and checksum, and for the same kernel always the same
 //! bytes.
+//!
+//! ```
+//! # #[cfg(feature = "zrip")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::num::NonZeroUsize;
+//! use rocload::encoder::{Encoder, Zrip};
+//! use rocload::zstd::{Decompress, Workspace};
+//!
+//! let mut compressor = Zrip::new(3)?.compressor(NonZeroUsize::MIN)?;
+//! let (kernel, mut frame) = ([7u8; 4096], Vec::new());
+//! compressor.compress(&kernel, &mut frame)?;
+//! assert!(frame.len() < 100);
+//! let mut back = [0u8; 4096];
+//! Workspace::fast().decode(&frame, &mut back)?;
+//! assert_eq!(back, kernel);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "zrip"))]
+//! # fn main() {}
+//! ```
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,20 @@
 //! What can go wrong in a driver: the core's errors with the path, the kernel and the action.
+//!
+//! ```
+//! use rocload::{Archive, ErrorKind, Options};
+//!
+//! let archive = Archive::from_source(rocload::kpack::EXAMPLE, &Options::default())?;
+//! let error = archive.kernel("lib/libsmall.so#0", "gfx1100").unwrap_err();
+//! assert!(matches!(error.kind(), ErrorKind::NoArch { available } if available == &["gfx90a"]));
+//! assert_eq!(error.arch().as_deref(), Some("gfx1100"));
+//!
+//! // The header's pointer, at offset 8, leads out of a file that was cut.
+//! let cut = &rocload::kpack::EXAMPLE[..40];
+//! let error = Archive::from_source(cut, &Options::default()).unwrap_err();
+//! assert!(matches!(error.kind(), ErrorKind::Format(_)), "{error}");
+//! assert_eq!(error.offset(), Some(8));
+//! # Ok::<(), rocload::Error>(())
+//! ```
 
 use std::borrow::Cow;
 use std::fmt;

@@ -3,6 +3,28 @@
 //! [`ReadAt`] is all that an archive needs from its source. [`FileAt`] reads with `pread(2)`,
 //! so that one descriptor serves many threads without a lock or a shared position, and so that
 //! a file that shrinks while it is open gives a short read, never a fault.
+//!
+//! A source of one's own needs two functions:
+//!
+//! ```
+//! use std::io;
+//! use rocload::{Archive, Options, ReadAt};
+//!
+//! struct Flash(&'static [u8]);
+//!
+//! impl ReadAt for Flash {
+//!     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+//!         self.0.read_at(buf, offset)
+//!     }
+//!     fn total(&self) -> io::Result<u64> {
+//!         Ok(self.0.len() as u64)
+//!     }
+//! }
+//!
+//! let archive = Archive::from_source(Flash(rocload::kpack::EXAMPLE), &Options::default())?;
+//! assert_eq!(archive.kernel("lib/libsmall.so#0", "gfx90a")?, b"a code objec");
+//! # Ok::<(), rocload::Error>(())
+//! ```
 
 use std::fmt;
 use std::fs::{File, Metadata};

@@ -12,6 +12,25 @@
 //!                                                         +-- not 200, no event stream: a typed error
 //! ```
 //!
+//! ```
+//! use std::io::{Read as _, Write as _};
+//! use rocload::blocking::Client;
+//! use rocload::http::Request;
+//!
+//! let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+//! let address = listener.local_addr().unwrap().to_string();
+//! let server = std::thread::spawn(move || {
+//!     let (mut socket, _) = listener.accept().unwrap();
+//!     let _ = socket.read(&mut [0; 1024]).unwrap();
+//!     socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"status\":\"ok\"}").unwrap();
+//! });
+//! let client = Client::new(address.parse()?);
+//! let answer = client.fetch(&Request::get("/health"))?;
+//! assert_eq!((answer.head().status, &answer.body[..]), (200, &br#"{"status":"ok"}"#[..]));
+//! # server.join().unwrap();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Use [`blocking::Client`](crate::blocking::Client) or, with the feature `tokio`, its twin of the
 //! same name.
 

@@ -14,6 +14,54 @@
 //! # Ok::<(), rocload::Error>(())
 //! ```
 //!
+//! The same with bytes in memory, as it can be tried anywhere:
+//!
+//! ```
+//! use rocload::{Archive, Options};
+//!
+//! let archive = Archive::from_source(rocload::kpack::EXAMPLE, &Options::default())?;
+//! assert_eq!(archive.kernel("lib/libsmall.so#0", "gfx90a")?, b"a code objec");
+//! # Ok::<(), rocload::Error>(())
+//! ```
+//!
+//! with tokio, by the same names:
+//!
+//! ```
+//! # #[cfg(feature = "tokio")]
+//! # fn main() -> Result<(), rocload::Error> {
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! use rocload::{Options, tokio::Archive};
+//!
+//! let archive = Archive::from_source(rocload::kpack::EXAMPLE, &Options::default()).await?;
+//! assert_eq!(archive.kernel("lib/libsmall.so#0", "gfx90a").await?, b"a code objec");
+//! # Ok(())
+//! # })
+//! # }
+//! # #[cfg(not(feature = "tokio"))]
+//! # fn main() {}
+//! ```
+//!
+//! and through a memory mapping:
+//!
+//! ```
+//! # #[cfg(feature = "mmap")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use rocload::{Archive, Mapped, Options};
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("small.kpack");
+//! # std::fs::write(&path, rocload::kpack::EXAMPLE)?;
+//!
+//! // SAFETY: nobody truncates this file or writes to it.
+//! let mapped = unsafe { Mapped::open(&path)? };
+//! let archive = Archive::from_source(mapped, &Options::default())?;
+//! // Scheme none: lent where it lies, not copied.
+//! assert_eq!(&*archive.kernel_cow("lib/libsmall.so#0", "gfx90a")?, b"a code objec");
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "mmap"))]
+//! # fn main() {}
+//! ```
+//!
 //! [`Loader`] finds a binary's kernel among archives, as the ROCm runtime does; [`Binary`] tells what
 //! device code a library holds itself.
 //!
@@ -84,6 +132,11 @@ mod trace;
 pub mod verify;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod worker;
+
+/// The programs of the front page compile.
+#[cfg(all(doctest, feature = "tokio", target_os = "linux"))]
+#[doc = include_str!("../README.md")]
+struct FrontPage;
 
 pub use rocload_core::{self as core, Limits, bundle, gguf, kpack, llama, sse, zstd};
 

@@ -2,6 +2,16 @@
 //!
 //! Kernels are independent: each thread takes the next number from a shared counter and has a
 //! decoder of its own, so that threads meet nowhere while they decompress.
+//!
+//! ```
+//! use rocload::{Archive, Options, default_threads};
+//!
+//! let archive = Archive::from_source(rocload::kpack::EXAMPLE, &Options::default())?;
+//! for kernel in archive.kernels(archive.order(), default_threads()) {
+//!     assert_eq!(kernel?, b"a code objec");
+//! }
+//! # Ok::<(), rocload::Error>(())
+//! ```
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;

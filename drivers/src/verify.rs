@@ -1,4 +1,13 @@
 //! A verdict on a whole archive: every structure, every kernel decoded.
+//!
+//! ```
+//! use rocload::{Archive, Options, default_threads};
+//!
+//! let archive = Archive::from_source(rocload::kpack::EXAMPLE, &Options::default())?;
+//! let verdict = archive.verify(default_threads());
+//! assert!(verdict.is_ok() && verdict.kernels == 1, "{:?}", verdict.errors);
+//! # Ok::<(), rocload::Error>(())
+//! ```
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,14 @@
 //! One thread's means of fetching kernels: a decoder and buffers that are used again.
+//!
+//! ```
+//! use rocload::{Archive, Options};
+//!
+//! let archive = Archive::from_source(rocload::kpack::EXAMPLE, &Options::default())?;
+//! let mut worker = archive.worker();
+//! let entry = archive.entry("lib/libsmall.so#0", "gfx90a")?;
+//! assert_eq!(worker.kernel(&entry)?, b"a code objec");
+//! # Ok::<(), rocload::Error>(())
+//! ```
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,32 @@
 //! From a compressed offload bundle to the bundle inside, checked before memory is asked for.
+//!
+//! ```
+//! use rocload_core::bundle::{Bundles, Part, ccob};
+//! use rocload_core::zstd::Workspace;
+//! use rocload_core::{Limits, Machine, Need, visit};
+//!
+//! // Version 2, by zstd: 39 bytes that stand for 6.
+//! let mut region = b"CCOB\x02\0\x01\0\x27\0\0\0\x06\0\0\0hash8byt".to_vec();
+//! region.extend_from_slice(b"\x28\xb5\x2f\xfd\x20\x06\x31\0\0abcabc");
+//!
+//! let limits = Limits::default();
+//! let mut bundles = Bundles::new(0, region.len() as u64, &limits);
+//! let mut found = None;
+//! while let Need::At { offset, .. } = bundles.need() {
+//!     visit(&mut bundles, offset, &region[offset as usize..], |part| {
+//!         if let Part::Ccob(ccob) = part {
+//!             found = Some(ccob);
+//!         }
+//!     })?;
+//! }
+//! let found = found.unwrap();
+//! let body = &region[found.body() as usize..];
+//! ccob::check(&found, body, &limits)?;
+//! let mut bundle = [0; 6];
+//! ccob::expand(&found, body, &mut Workspace::<0>::new(), &mut bundle)?;
+//! assert_eq!(&bundle, b"abcabc");
+//! # Ok::<(), rocload_core::Error>(())
+//! ```
 
 use core::iter;
 

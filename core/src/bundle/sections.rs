@@ -11,6 +11,28 @@
 //!   anything else: Done, with [`Format::Other`]
 //! ```
 //!
+//! ```
+//! use rocload_core::bundle::{SectionKind, Sections};
+//! use rocload_core::{Machine, Need, visit};
+//!
+//! // An ELF file of three sections: none, device code that was split off, the names.
+//! let mut elf = [0u8; 88 + 3 * 64];
+//! elf[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+//! (elf[16], elf[18], elf[20], elf[40], elf[52]) = (3, 62, 1, 88, 64);
+//! (elf[58], elf[60], elf[62]) = (64, 3, 2);
+//! elf[64..87].copy_from_slice(b"\0.hip_fatbin\0.shstrtab\0");
+//! (elf[152], elf[156], elf[184]) = (1, 8, 40); // .hip_fatbin: NOBITS, 40 bytes
+//! (elf[216], elf[220], elf[240], elf[248]) = (13, 3, 64, 23);
+//!
+//! let mut sections = Sections::new(elf.len() as u64);
+//! let mut found = Vec::new();
+//! while let Need::At { offset, .. } = sections.need() {
+//!     visit(&mut sections, offset, &elf[offset as usize..], |section| found.push(section))?;
+//! }
+//! assert_eq!((found[0].kind, found[0].size, found[0].nobits), (SectionKind::Fatbin, 40, true));
+//! # Ok::<(), rocload_core::Error>(())
+//! ```
+//!
 //! Sources: the System V ABI (read by the crate `elf`); "PE Format" of the Microsoft documents;
 //! kpack format, sections 3 and 7, for the names.
 

@@ -1,6 +1,13 @@
 //! What a scan asks of its driver: to list a folder, to read a file, to try a device.
 //!
 //! Every question prints as a path below the root, without a slash in front.
+//!
+//! ```
+//! use rocload_core::gpu::ask::{Ask, File, Folder};
+//!
+//! assert_eq!(Ask::List(Folder::Nodes).to_string(), "sys/class/kfd/kfd/topology/nodes");
+//! assert_eq!(Ask::Read(File::GpuId(1)).to_string(), "sys/class/kfd/kfd/topology/nodes/1/gpu_id");
+//! ```
 
 use core::fmt;
 

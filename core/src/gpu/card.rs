@@ -1,4 +1,11 @@
 //! A DRM device: what the graphics driver tells of a card, and the order in which to ask.
+//!
+//! ```
+//! use rocload_core::gpu::card::Memory;
+//!
+//! let torn = Memory { total: Some(1000), used: Some(1001) };
+//! assert_eq!((torn.free(), torn.is_inconsistent()), (Some(0), true));
+//! ```
 
 use super::ask::{Ask, Dir, Field, File, Folder, Refusal, Sensor};
 use super::number::{Text, decimal, hex, signed, trim};

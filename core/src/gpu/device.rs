@@ -1,4 +1,14 @@
 //! A GPU as a whole: its KFD node, its card, and what follows from both.
+//!
+//! ```
+//! use rocload_core::gpu::{Gpu, device::Kind, card::Memory};
+//!
+//! // Of an integrated GPU the budget is what it has and what the system can give it.
+//! let vram = Memory { total: Some(512), used: Some(112) };
+//! let gtt = Memory { total: Some(8000), used: Some(1000) };
+//! let gpu = Gpu { kind: Kind::Integrated, vram, gtt, ..Gpu::default() };
+//! assert_eq!((gpu.budget(Some(5000)), gpu.budget(None)), (Some(5400), None));
+//! ```
 
 use core::fmt;
 

@@ -1,5 +1,16 @@
 //! A node of KFD's topology: a CPU or a GPU as the compute driver sees it.
 //!
+//! ```
+//! use rocload_core::gpu::Node;
+//!
+//! let mut node = Node::new(1);
+//! node.take_gpu_id(b"40001\n");
+//! node.take_properties(b"simd_count 128\ngfx_target_version 90010\nunique_id 0\n");
+//! assert!(node.is_gpu() && node.is_readable());
+//! assert_eq!(node.target().unwrap().to_string(), "gfx90a");
+//! assert_eq!(node.unique_id, None); // 0 is no number
+//! ```
+//!
 //! Source: the kernel's `kfd_topology.c`; libhsakmt's `topology.c`.
 
 use super::Target;

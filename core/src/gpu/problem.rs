@@ -1,4 +1,11 @@
 //! Why no GPU can be used at all, as one code.
+//!
+//! ```
+//! use rocload_core::gpu::problem::Problem;
+//!
+//! assert_eq!(Problem::NoKfd.name(), "NoKfd");
+//! assert!(Problem::NoKfd.advice().contains("--device /dev/kfd"));
+//! ```
 
 use core::fmt;
 

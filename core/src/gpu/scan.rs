@@ -7,6 +7,21 @@
 //!
 //! A driver answers [`ask`](Scan::ask) until there is nothing more to ask. What is refused is
 //! absent, never a fault of the scan: containers hide devices by refusing to read their files.
+//!
+//! ```
+//! use rocload_core::gpu::{Gpu, OtherCard, Refusal, Scan};
+//!
+//! // A machine that has none of it.
+//! let mut scan = Scan::new([Gpu::default(); 1], [OtherCard::default(); 1]);
+//! let mut asked = Vec::new();
+//! while let Some(ask) = scan.ask() {
+//!     asked.push(ask.to_string());
+//!     scan.answer(Err(Refusal::Missing));
+//! }
+//! assert_eq!(asked[..2], ["dev/kfd", "proc/meminfo"]);
+//! assert!(scan.finish()?.gpus().is_empty());
+//! # Ok::<(), rocload_core::Full>(())
+//! ```
 
 use super::ask::{Ask, DeviceFile, Dir, File, Folder, Refusal};
 use super::card::{Card, Walk, numbered};

@@ -1,4 +1,34 @@
 //! The machine that reads one response.
+//!
+//! ```text
+//!     1xx: the next one
+//!   +-------------------+
+//!   v                   |     +--> Length, counted down ---------+
+//!  Head, line by line --+-----+--> Chunked (see `chunk`) --------+--> Done
+//!                   item Head +--> no body: HEAD, 204, 304 ------+
+//!                             +--> Close: all bytes until end() -+
+//!                                  | item Body, any number of times
+//! ```
+//!
+//! ```
+//! use rocload_core::http::{Framing, Item, Method, Response};
+//! use rocload_core::{End, Limits, Machine, Need, visit};
+//!
+//! let mut response = Response::new(Method::Get, &Limits::default(), [0u8; 64]);
+//! // An interim head is not told; the head that counts comes in two pieces.
+//! let first = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Le";
+//! let used = visit(&mut response, 0, first, |_| panic!("no item yet"))?;
+//! assert_eq!((used, response.status()), (first.len(), None));
+//! let mut body = Vec::new();
+//! visit(&mut response, used as u64, b"ngth: 5\r\n\r\nhel", |item| match item {
+//!     Item::Head(head) => assert_eq!(head.framing, Framing::Length(5)),
+//!     Item::Body(part) => body.extend_from_slice(part),
+//! })?;
+//! assert_eq!((&body[..], response.need()), (&b"hel"[..], Need::More));
+//! // The connection breaks off.
+//! assert!(matches!(response.end()?, End::Pending(_)));
+//! # Ok::<(), rocload_core::Error>(())
+//! ```
 
 use core::ops::Range;
 

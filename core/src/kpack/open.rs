@@ -13,6 +13,26 @@
 //! A long TOC is judged while it arrives, at growing lengths, and its storage grows with it, so
 //! that hundreds of megabytes of anything else are refused when a few have been read. The verdict
 //! is that of the whole.
+//!
+//! ```
+//! use rocload_core::kpack::{Open, Opened, Strictness};
+//! use rocload_core::{End, Limits, Machine, Need};
+//! # let archive: &[u8] = rocload_core::kpack::EXAMPLE;
+//!
+//! let total = archive.len() as u64;
+//! let mut open = Open::new(total, Limits::default(), Strictness::Strict, [0u8; 1024], ());
+//! assert!(matches!(open.need(), Need::At { offset: 0, min: 16, .. }));
+//! assert!(open.step(0, archive)?.ready);
+//! assert!(matches!(open.item(archive), Opened::Header(header) if header.toc_offset == 76));
+//!
+//! // The TOC, its first byte alone.
+//! assert!(matches!(open.need(), Need::At { offset: 76, .. }));
+//! assert_eq!((open.step(76, &archive[76..77])?.consumed, open.toc().is_none()), (1, true));
+//! assert!(open.step(77, &archive[77..])?.ready);
+//! assert_eq!((open.need(), open.end()?), (Need::Done, End::Complete));
+//! assert_eq!(open.toc().unwrap().entries().count(), 1);
+//! # Ok::<(), rocload_core::Error>(())
+//! ```
 
 use super::toc::{Layout, Toc};
 use super::walk::{self, Rules, Tables};

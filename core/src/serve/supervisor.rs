@@ -13,6 +13,32 @@
 //!
 //! After each [`handle`](Supervisor::handle), call [`poll`](Supervisor::poll) until it has no
 //! more, and tell [`Input::Tick`] at [`poll_timeout`](Supervisor::poll_timeout) at the latest.
+//!
+//! ```
+//! use rocload_core::Millis;
+//! use rocload_core::serve::exit::Exit;
+//! use rocload_core::serve::{Action, Input, Policy, Signal, State, Supervisor};
+//!
+//! let mut server = Supervisor::new(Policy::default());
+//! server.handle(Input::Start, Millis(0));
+//! assert_eq!((server.state(), server.poll()), (State::Spawning, Some(Action::Spawn { attempt: 1 })));
+//! server.handle(Input::Spawned { pid: 4711 }, Millis(3));
+//! assert_eq!(server.state(), State::Loading);
+//!
+//! // Stopped while it loads: SIGTERM, and SIGKILL two seconds later, which a Tick brings about.
+//! while server.poll().is_some() {}
+//! server.handle(Input::Stop { grace: None, force: false }, Millis(10));
+//! let signals = |server: &mut Supervisor| {
+//!     let actions = std::iter::from_fn(|| server.poll());
+//!     actions.filter(|action| matches!(action, Action::Signal(_))).collect::<Vec<_>>()
+//! };
+//! assert_eq!(signals(&mut server), [Action::Signal(Signal::Term)]);
+//! assert_eq!(server.poll_timeout(), Some(Millis(2010)));
+//! server.handle(Input::Tick, Millis(2010));
+//! assert_eq!(signals(&mut server), [Action::Signal(Signal::Kill)]);
+//! server.handle(Input::Exited { exit: Exit::Signal(9), oom_kill: false }, Millis(2050));
+//! assert_eq!((server.state(), server.poll_timeout()), (State::Stopped, None));
+//! ```
 
 use super::backoff::Backoff;
 use super::exit::{Class, Evidence, Exit, Orders, SpawnFault, classify};

@@ -1,4 +1,12 @@
 //! What a server's program says of itself: its version and the devices that it sees.
+//!
+//! ```
+//! use std::{io, path::Path};
+//! use rocload::serve::about::about;
+//!
+//! let error = about(Path::new("/nonexistent/llama-server")).unwrap_err();
+//! assert_eq!(error.kind(), io::ErrorKind::NotFound);
+//! ```
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};

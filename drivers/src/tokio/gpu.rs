@@ -1,5 +1,16 @@
 //! GPUs, async: the same names as in [`crate::gpu`]. Files of `/sys` are read on tokio's threads for
 //! blocking calls, since reading them may wait for the device.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! use rocload::gpu::SysRoot;
+//! use rocload::tokio::gpu::scan;
+//!
+//! let gpus = scan(&SysRoot::host()?).await?;
+//! println!("{} AMD GPUs", gpus.gpus().len());
+//! # Ok::<(), rocload::Error>(())
+//! # }).unwrap();
+//! ```
 
 use std::time::Duration;
 

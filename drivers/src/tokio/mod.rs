@@ -5,6 +5,19 @@
 //! a file or a decoder; so do [`Binary`], [`Loader`], [`Model`] and [`discover`](discover()). [`Client`] speaks to a server
 //! over a socket, `Server` starts and watches one. [`read_at`] and [`stream`] drive any core machine over an async
 //! source.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! use rocload::tokio::Model;
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("model.gguf");
+//! # std::fs::write(&path, rocload::gguf::EXAMPLE).unwrap();
+//!
+//! let model = Model::open(&path).await?;
+//! assert!(model.facts().verdict().is_whole());
+//! # Ok::<(), rocload::Error>(())
+//! # }).unwrap();
+//! ```
 
 mod archive;
 mod binary;

@@ -9,6 +9,15 @@
 //! pieces     the same blocks in a ring, for content that is used up as it comes
 //! ```
 //!
+//! ```text
+//!              +--------- not the last -----------+
+//!              v                                  |
+//!  header --> block: raw, RLE ---------> output --+--> content size --> checksum --> Decoded
+//!              | compressed                ^
+//!              +--> literals --> sequences-+
+//!                   tables that a block does not bring are those of the block before
+//! ```
+//!
 //! The caller's slice is the window: each byte is written once, in its place, and matches are
 //! copied from there. So nothing is proportional to what a frame declares, a large window costs
 //! nothing, and the memory of a decoder is a constant, its [`Workspace`], in one of two sizes:
