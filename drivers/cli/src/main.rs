@@ -43,6 +43,8 @@ mod kpack;
 mod man;
 #[cfg(unix)]
 mod output;
+#[cfg(all(test, unix))]
+mod pages;
 #[cfg(unix)]
 mod place;
 #[cfg(unix)]

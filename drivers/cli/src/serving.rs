@@ -30,14 +30,14 @@ pub(crate) struct ServerArgs {
     /// Tokens of context over all requests at once; what fits the memory if not given
     #[arg(short, long, value_name = "N", help_heading = "Server")]
     ctx: Option<u32>,
-    /// Use no gpu, and say nothing about it
+    /// Use no GPU, and say nothing about it
     #[arg(long, conflicts_with_all = ["devices", "gpu_layers"], help_heading = "Server")]
     cpu: bool,
-    /// The AMD gpus to use, as in ROCR_VISIBLE_DEVICES; `inherit` leaves the choice to the
+    /// The AMD GPUs to use, as in ROCR_VISIBLE_DEVICES; `inherit` leaves the choice to the
     /// environment; if not given, the one that `rocload gpu` chooses
     #[arg(long, value_name = "MASK", help_heading = "Server")]
     devices: Option<String>,
-    /// Layers on the gpu: a number, or all; what fits if not given
+    /// Layers on the GPU: a number, or all; what fits if not given
     #[arg(long, value_name = "N", value_parser = parse_layers, help_heading = "Server")]
     gpu_layers: Option<Layers>,
     /// Threads of the server
@@ -49,7 +49,7 @@ pub(crate) struct ServerArgs {
     load_timeout: Option<u64>,
     #[command(flatten)]
     place: Where,
-    /// Render nodes of the gpus that are used.
+    /// Render nodes of the GPUs that are used.
     #[arg(skip)]
     minors: OnceLock<Vec<u32>>,
     /// Flags for llama-server itself, as they are

@@ -16,6 +16,9 @@ use crate::ui::Ui;
 
 /// Look into the device code of libraries, programs and bundles, and take it out
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  rocload bundle list librocrand.so.1            the targets that a library has code for
+  rocload bundle extract librocrand.so.1 -d out  each code object into a file")]
 pub(crate) struct Bundle {
     /// Print results and errors as JSON, all on standard output
     #[arg(long, global = true, display_order = 100)]

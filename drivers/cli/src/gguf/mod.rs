@@ -22,6 +22,12 @@ use crate::ui::Ui;
 
 /// Look into GGUF models: what they are, whether they are whole, whether they fit
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  rocload gguf show model.gguf                      what is this model?
+  rocload gguf verify model.gguf                    is it sound, and all there?
+  rocload gguf list ~/models --vram 24G             the models of a folder that fit
+  rocload gguf fit model.gguf --ctx 32768           the memory that it takes
+  rocload gguf get model.gguf general.name          one value, for scripts")]
 pub(crate) struct Gguf {
     /// Print results and errors as JSON, all on standard output
     #[arg(long, global = true, display_order = 100)]

@@ -33,8 +33,8 @@ use crate::ui::{STRONG, Ui};
   rocload gguf set model.gguf --remove general.source.url -o new.gguf
 
 A value has the type of the key that is there, or the one that is given: u8 to u64, i8 to i64, f32,
-f64, bool, string, and arrays as u32[]=[1,2]. A new key needs a type. Tensors are copied as they are,
-so general.alignment stays. {arch} at the front of a key stands for the value of
+f64, bool, string, and arrays as u32[]=[1,2]. A new key needs a type. Tensors are copied as they
+are, so general.alignment stays. {arch} at the front of a key stands for the value of
 general.architecture. Floats of an array may be \"NaN\", \"inf\" and \"-inf\" as well.")]
 pub(super) struct Set {
     /// The model

