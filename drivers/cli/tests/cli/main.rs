@@ -10,6 +10,7 @@ mod gguf_files;
 mod gpu;
 mod list;
 mod pack;
+mod readme;
 mod resolve;
 mod resources;
 mod serving;
