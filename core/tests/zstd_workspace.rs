@@ -6,8 +6,8 @@ use std::alloc::System;
 
 use std::io::Write;
 
-use rocload_core::{Cap, Error, ErrorKind, Full, Limits};
 use rocload_core::zstd::{Decompress, LITERALS, Workspace, decode_all, decode_frame};
+use rocload_core::{Cap, Error, ErrorKind, Full, Limits};
 
 struct Counting;
 

@@ -38,11 +38,7 @@ impl Driver for Blocking {
     fn objects<R: Source>(&self, binary: &Binary<R>) -> Result<Vec<CodeObject>, Error> {
         binary.objects()
     }
-    fn object<R: Source>(
-        &self,
-        binary: &Binary<R>,
-        object: &CodeObject,
-    ) -> Result<Vec<u8>, Error> {
+    fn object<R: Source>(&self, binary: &Binary<R>, object: &CodeObject) -> Result<Vec<u8>, Error> {
         binary.object(object)
     }
     fn model(&self, path: &Path) -> Result<Model, Error> {

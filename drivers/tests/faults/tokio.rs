@@ -45,11 +45,7 @@ impl Driver for Tokio {
     fn objects<R: Source>(&self, binary: &Binary<R>) -> Result<Vec<CodeObject>, Error> {
         self.0.block_on(binary.objects())
     }
-    fn object<R: Source>(
-        &self,
-        binary: &Binary<R>,
-        object: &CodeObject,
-    ) -> Result<Vec<u8>, Error> {
+    fn object<R: Source>(&self, binary: &Binary<R>, object: &CodeObject) -> Result<Vec<u8>, Error> {
         self.0.block_on(binary.object(object))
     }
     fn model(&self, path: &Path) -> Result<Model, Error> {
