@@ -54,7 +54,7 @@ fn every_cut_of_a_document() {
 #[test]
 fn bytes_at_random() {
     let mut random = Random::new(1);
-    for _ in 0..20_000 {
+    for _ in 0..rocload_fixtures::share(20_000) {
         let len = random.below(40) as usize;
         // Containers and strings are more telling than small integers.
         let bytes: Vec<u8> = (0..len)

@@ -3,14 +3,15 @@
 
 use laws::random::Random;
 use laws::sse::{Given, Kept, as_the_standard_says, soup, transcribed};
+use rocload_fixtures::share;
 use sse_core::{SseDecoder, SseEvent};
 
-const STREAMS: u64 = 300_000;
+const STREAMS: u32 = 300_000;
 
 #[test]
 fn random_streams_give_what_the_standard_says() {
     let mut random = Random::new(0x55e);
-    for _ in 0..STREAMS {
+    for _ in 0..share(STREAMS) {
         let stream = soup(&mut random);
         let room = random.below(12) as usize;
         let seed = random.next();
@@ -49,7 +50,7 @@ fn by_sse_core(stream: &[u8], random: &mut Random, most: u64) -> Given {
 #[test]
 fn random_streams_give_what_sse_core_gives() {
     let mut random = Random::new(0xc04e);
-    for _ in 0..STREAMS {
+    for _ in 0..share(STREAMS) {
         let stream = soup(&mut random);
         let most = 1 << random.below(8);
         let mut standard = transcribed(&stream);

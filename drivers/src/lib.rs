@@ -84,6 +84,11 @@ pub mod archive;
 pub mod binary;
 #[cfg(all(feature = "blocking", unix))]
 pub mod blocking;
+/// Exchanges and servers are for unix systems; of their names, this one alone is known elsewhere.
+#[cfg(all(feature = "blocking", not(unix)))]
+pub mod blocking {
+    pub use crate::elsewhere::blocking::{Builder, Server};
+}
 #[cfg(all(feature = "blocking", target_os = "linux"))]
 #[allow(unsafe_code)]
 mod death_guard;
@@ -93,6 +98,8 @@ pub mod decoder;
 pub mod discover;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod drive;
+#[cfg(all(any(feature = "blocking", feature = "tokio"), not(target_os = "linux")))]
+mod elsewhere;
 #[cfg(feature = "blocking")]
 pub mod encoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]

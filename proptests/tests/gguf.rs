@@ -183,7 +183,7 @@ fn fail(broken: Broken) -> TestCaseError {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(2000), ..ProptestConfig::default() })]
 
     #[test]
     fn a_model_is_read_as_it_was_written(model in model()) {
@@ -228,7 +228,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(100), ..ProptestConfig::default() })]
 
     #[test]
     fn any_chunking_of_a_model(model in model(), lie in prop_oneof![2 => Just(0i64), 1 => -40..40i64]) {

@@ -69,7 +69,7 @@ fn settings() -> impl Strategy<Value = Settings> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(20_000), ..ProptestConfig::default() })]
 
     #[test]
     fn a_verdict_is_monotone(model in model(), settings in settings(), context in prop_oneof![0..40_000u32, (0..150u32).prop_map(|n| n * 256)], parallel in prop_oneof![Just(0), 0..6u32],

@@ -9,7 +9,7 @@ fn fail(broken: laws::Broken) -> TestCaseError {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(2000), ..ProptestConfig::default() })]
 
     #[test]
     fn names_of_the_shape(prefix in "[-a0-9]{0,6}", number in "[0-9]{3,11}", of in prop_oneof![Just("-of-"), Just("of"), Just("-of")],

@@ -77,7 +77,7 @@ fn file() -> impl Strategy<Value = File> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(300), ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_written_is_read(file in file()) {

@@ -43,7 +43,7 @@ fn held(verdict: laws::Verdict) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(4000), ..ProptestConfig::default() })]
 
     #[test]
     fn any_bytes_are_read_as_the_oracle_reads_them(bytes in soup()) {

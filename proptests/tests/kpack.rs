@@ -77,7 +77,7 @@ fn fail(broken: Broken) -> TestCaseError {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(3000), ..ProptestConfig::default() })]
 
     #[test]
     fn every_view_of_a_model_agrees(model in model()) {
@@ -115,7 +115,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(100), ..ProptestConfig::default() })]
 
     #[test]
     fn any_chunking_of_a_model_opens_the_same(model in model(), lie in -10..10i64) {
@@ -174,7 +174,7 @@ fn writing() -> impl Strategy<Value = Writing> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(1500), ..ProptestConfig::default() })]
 
     #[test]
     fn any_set_of_kernels_survives_write_and_read(writing in writing()) {

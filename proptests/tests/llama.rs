@@ -147,7 +147,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(1000), ..ProptestConfig::default() })]
 
     #[test]
     fn any_stream_gives_the_same_items_in_any_chunks(
@@ -202,7 +202,7 @@ fn choices() -> impl Strategy<Value = Choices> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(1000), ..ProptestConfig::default() })]
 
     #[test]
     fn a_request_reads_back_as_what_was_asked_for(

@@ -127,7 +127,7 @@ fn walk(bytes: &[u8], seed: u64) -> Result<Vec<bundle::Kept>, TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(1500), ..ProptestConfig::default() })]
 
     #[test]
     fn metadata_is_read_and_measured(bytes in metadata(), seed in any::<u64>()) {

@@ -33,7 +33,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rocload_fixtures::share(2000), ..ProptestConfig::default() })]
 
     #[test]
     fn any_value_is_written_as_the_oracle_writes_it(value in value()) {

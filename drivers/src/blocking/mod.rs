@@ -25,6 +25,8 @@ mod exchange;
 mod serve;
 mod socket;
 
+#[cfg(not(target_os = "linux"))]
+pub use crate::elsewhere::blocking::{Builder, Server};
 pub use client::Client;
 pub use exchange::{Exchange, Stream};
 #[cfg(target_os = "linux")]

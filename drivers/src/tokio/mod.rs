@@ -39,6 +39,8 @@ mod serve;
 mod socket;
 mod worker;
 
+#[cfg(not(target_os = "linux"))]
+pub use crate::elsewhere::tokio::{Builder, Server};
 pub use archive::Archive;
 pub use binary::Binary;
 #[cfg(unix)]
