@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The C library beside a loop in C over libzstd: builds both, makes the archive of 20,000 kernels at the first run, and
-# prints a table.
+# prints a line for each figure; `report capi` makes a table of them.
 #   run.sh [ROUNDS]
 # It needs a C compiler and libzstd's header (Debian: libzstd-dev). With ROCLOAD_SHARED_DATA or ../shared/data, real
 # archives are measured as well. As root it takes priority over other work, which a busy machine needs for steady ratios.
@@ -13,7 +13,7 @@ target=${CARGO_TARGET_DIR:-$root/target}
 prefix=$target/rocload-benches/capi
 large=$target/rocload-benches/kernels-20000.kpack
 
-drivers/capi/install.sh --prefix "$prefix"
+drivers/capi/install.sh --prefix "$prefix" >&2
 if [ ! -f "$large" ]; then
     mkdir -p "$(dirname "$large")"
     cargo run --quiet --profile test -p rocload-fixtures --example write_large -- "$large"

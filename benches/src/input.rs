@@ -1,9 +1,11 @@
 //! The archives that are measured, and the order in which their kernels are asked for.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rocload::{Archive, ReadAt};
+use rocload_fixtures::kpack::Scheme;
 use rocload_fixtures::large::Large;
 use rocload_fixtures::rng::Rng;
 use rocload_fixtures::shared_data;
@@ -11,12 +13,21 @@ use rocload_fixtures::shared_data;
 /// Kernels in the large archive.
 pub const KERNELS: u32 = 20_000;
 
-/// The archive of 20,000 kernels, 100 MB raw; made in the target folder at the first call.
+/// The archive of [`KERNELS`] kernels, 100 MB raw; made in the target folder at the first call.
 ///
 /// # Panics
 /// When it cannot be written.
 pub fn large() -> PathBuf {
     made("kernels-20000.kpack", &Large::twenty_thousand())
+}
+
+/// An archive of so many kernels of the same kind.
+///
+/// # Panics
+/// When it cannot be written.
+pub fn of(kernels: u32) -> PathBuf {
+    let plan = Large::new(kernels, 5_000, &["gfx1030"], Scheme::ZstdPerKernel);
+    made(&format!("kernels-{kernels}.kpack"), &plan)
 }
 
 /// The same kernels in an archive whose table has `frame_offset`, `frame_size` and `sha256`.
@@ -30,7 +41,6 @@ pub fn placed() -> PathBuf {
 fn made(name: &str, plan: &Large) -> PathBuf {
     let folder = target().join("rocload-benches");
     let path = folder.join(name);
-    assert_eq!(plan.kernels(), KERNELS);
     if !path.is_file() {
         fs::create_dir_all(&folder).expect("the target folder takes a folder");
         plan.write(&path).expect("the target folder takes the archive");
@@ -49,7 +59,7 @@ pub fn many() -> (PathBuf, &'static str) {
 
 /// Where cargo builds: made inputs are kept there.
 pub fn target() -> PathBuf {
-    match std::env::var_os("CARGO_TARGET_DIR") {
+    match env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => folder.into(),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),
     }
@@ -88,4 +98,11 @@ pub fn last(plan: &Large) -> Key {
 /// As many names that the archive has not: each is one byte longer than one that it has.
 pub fn absent(keys: &[Key]) -> Vec<Key> {
     keys.iter().map(|(binary, arch)| (format!("{binary}~"), arch.clone())).collect()
+}
+
+/// The user's cache folder, where the gate keeps its servers, too.
+pub fn cache() -> Option<PathBuf> {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let user = || set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
+    set("ROCLOAD_CACHE").or_else(|| Some(user()?.join("rocload")))
 }

@@ -15,5 +15,6 @@ pub mod gguf;
 pub mod input;
 pub mod memory;
 pub mod peer;
+pub mod plot;
 pub mod table;
 pub mod time;

@@ -25,6 +25,14 @@ impl Rounds {
     }
 }
 
+/// The variable that asks for few rounds, to see that all of it runs: figures are then rough.
+pub const QUICK: &str = "ROCLOAD_BENCHES_QUICK";
+
+/// So many rounds, or a few where [`QUICK`] is set.
+pub fn rounds(wanted: usize) -> usize {
+    if std::env::var_os(QUICK).is_some() { wanted.min(3) } else { wanted }
+}
+
 /// Times each candidate `rounds` times, in turns, so that a disturbance meets all of them; one
 /// turn before is not counted. A candidate returns what the round took.
 ///
@@ -35,6 +43,7 @@ pub fn in_turns<const N: usize>(
     mut candidates: [&mut dyn FnMut() -> Duration; N],
 ) -> [Rounds; N] {
     assert!(rounds > 0, "at least one round");
+    let rounds = self::rounds(rounds);
     let mut taken = [const { Vec::new() }; N];
     for round in 0..=rounds {
         for (candidate, taken) in candidates.iter_mut().zip(&mut taken) {

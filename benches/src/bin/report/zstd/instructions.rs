@@ -3,13 +3,24 @@
 use std::env;
 use std::process::Command;
 
-use crate::decoder::Which;
-use crate::table::Table;
+use rocload_benches::table::{Figure, Table};
+
+use super::decoder::Which;
 
 pub(crate) fn measure(table: &mut Table) {
-    eprintln!("instructions");
+    eprintln!("  instructions");
     match counts() {
-        Ok(counts) => table.instructions(counts),
+        Ok(counts) => {
+            let figure = |cost: f64| Figure { text: format!("{cost:.2}"), cost };
+            let [c, fast, small, ruzstd] = counts.map(figure);
+            let what = "instructions a byte, 40 code objects";
+            let met = Some(fast.cost <= 12.6);
+            let fast_layout = format!("{what}, fast layout");
+            table.beside(&fast_layout, &fast, (super::C, Some(&c)), ("<= 12.6", met));
+            table.beside(&fast_layout, &fast, ("ruzstd", Some(&ruzstd)), ("", None));
+            let what = format!("{what}, small layout");
+            table.beside(&what, &small, (super::C, Some(&c)), ("", None));
+        }
         Err(why) => table.skipped("instructions a byte", &why),
     }
 }

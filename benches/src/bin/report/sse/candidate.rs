@@ -40,6 +40,16 @@ impl Candidate {
     pub(crate) const ALL: [Candidate; 4] =
         [Candidate::Rocload, Candidate::SseCore, Candidate::EventsourceStream, Candidate::Memchr2];
 
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Candidate::Rocload => "rocload",
+            Candidate::SseCore => "sse-core",
+            Candidate::EventsourceStream => "eventsource-stream",
+            Candidate::Memchr2 => "memchr2, a bare scan",
+        }
+    }
+
     /// Whether it finds events.
     pub(crate) fn parses(self) -> bool {
         self != Candidate::Memchr2

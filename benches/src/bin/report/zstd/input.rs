@@ -1,8 +1,8 @@
 //! What is decoded: frames of the shared data, and large ones made of what a machine has.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
 
 use rocload_benches::peer;
 use rocload_fixtures::shared_data;
@@ -144,12 +144,12 @@ fn join(folder: &Path, limit: usize, wanted: &dyn Fn(&Path, &[u8]) -> bool, to: 
 /// user's cache folder.
 pub(crate) fn code() -> peer::Result<Large> {
     let what = "code objects joined";
-    let Some(cache) = cache() else {
+    let Some(cache) = rocload_benches::input::cache().map(|cache| cache.join("benches")) else {
         return Ok(Large::Skipped { what, why: "no cache folder".into() });
     };
     let kept = cache.join("librocsparse0-code-objects");
     if !kept.is_file() {
-        eprintln!("fetching librocsparse0, 94 MB");
+        eprintln!("  fetching librocsparse0, 94 MB");
         let scratch = cache.join(format!("fetching-{}", std::process::id()));
         fs::create_dir_all(&scratch)?;
         let fetched = fetch(&scratch).and_then(|content| {
@@ -163,14 +163,6 @@ pub(crate) fn code() -> peer::Result<Large> {
         }
     }
     Large::of(what, &fs::read(kept)?)
-}
-
-/// Where the gate keeps its servers, too.
-fn cache() -> Option<PathBuf> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let user = || set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
-    let root = set("ROCLOAD_CACHE").or_else(|| Some(user()?.join("rocload")))?;
-    Some(root.join("benches"))
 }
 
 /// Downloads and unpacks the package in `folder`, and joins code objects up to a large frame.

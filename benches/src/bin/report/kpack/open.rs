@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use rocload::{Archive, FileAt, Options};
 use rocload_benches::count::Reads;
-use rocload_benches::{peer, time};
+use rocload_benches::{input, peer, time};
 
-use crate::child;
+use super::child;
 use rocload_benches::table::{Figure, Table, megabytes, time as shown};
 
 const LIMIT: Duration = Duration::from_millis(3);
@@ -16,14 +16,22 @@ const ROUNDS: usize = 41;
 const PROCESSES: usize = 15;
 const SERDE: &str = "rmp-serde into HashMap";
 const WHOLE: &str = "whole file, then the same";
+const PYTHON: &str = "Python's msgpack into dict";
+/// Kernels of the smaller archives whose opening is plotted.
+const SIZES: [u32; 3] = [100, 1_000, 5_000];
+const PLOT: &str = "open";
 
 pub(crate) fn measure(path: &Path, table: &mut Table) -> peer::Result<()> {
-    again_and_again(path, table);
+    for kernels in SIZES {
+        warm(&input::of(kernels), kernels, table);
+    }
+    warm(path, input::KERNELS, table);
     in_a_new_process(path, table)?;
     reads(path, table)
 }
 
-fn again_and_again(path: &Path, table: &mut Table) {
+/// Opened again and again. The table tells of the large archive alone.
+fn warm(path: &Path, kernels: u32, table: &mut Table) {
     let [ours, serde, whole] = time::in_turns(
         ROUNDS,
         [
@@ -32,14 +40,24 @@ fn again_and_again(path: &Path, table: &mut Table) {
             &mut || time::of_the_second(|| peer::table::open_whole(path).expect("opens")),
         ],
     );
+    let python = python(path);
+    let medians = [("rocload", Some(ours.median())), (SERDE, Some(serde.median()))];
+    for (name, time) in medians.into_iter().chain([(WHOLE, Some(whole.median())), (PYTHON, python)])
+    {
+        if let Some(time) = time {
+            table.point(PLOT, name, kernels.into(), time.as_secs_f64() * 1e3);
+        }
+    }
+    if kernels != input::KERNELS {
+        return;
+    }
     let figure = shown(ours.median());
     let met = ours.median() <= LIMIT;
     let what = "open 20,000 kernels, index included, warm";
     let target = ("<= 3 ms, aim 1 ms", Some(met));
     table.beside(what, &figure, (SERDE, Some(&shown(serde.median()))), target);
     table.beside(what, &figure, (WHOLE, Some(&shown(whole.median()))), ("", None));
-    let python = python(path).map(shown);
-    table.beside(what, &figure, ("Python's msgpack into dict", python.as_ref()), ("", None));
+    table.beside(what, &figure, (PYTHON, python.map(shown).as_ref()), ("", None));
 }
 
 /// The median time of the Python script, where Python has its module.

@@ -1,17 +1,11 @@
-//! Prints every figure of serving as one Markdown table, each beside its peer's from the same run.
-//!
-//! `cargo build --release -p rocload-fake-server -p rocload-benches`, then
-//! `target/release/serve_report`, with `ROCLOAD_LLAMA_SERVER` in the environment. README.md of this
-//! crate, section "Serving", says what is measured.
-#![allow(clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+//! Serving: how soon a server is known to be ready, and what a stream and a driver cost.
 
 mod bare;
-#[path = "../report/machine.rs"]
-mod machine;
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,10 +13,10 @@ use rocload::blocking::Server;
 use rocload::llama::Item;
 use rocload::llama::request::{Completion, Prompt};
 use rocload::serve::Event;
-use rocload_benches::{memory, peer, time};
+use rocload_benches::table::{Figure, Table, megabytes, time as shown};
+use rocload_benches::{input, memory, peer, time};
 
 use bare::{Bare, READY_LINES, stream_raw};
-use rocload_benches::table::{Figure, Table, megabytes, time as shown};
 
 const STARTS: usize = 21;
 /// Tokens of a stream whose cost is measured.
@@ -31,41 +25,64 @@ const ROUNDS: usize = 7;
 /// Tokens of an answer of the tiny model.
 const ANSWER: i64 = 16;
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => report(),
-        ["child"] => child(),
-        _ => Err("usage: serve_report".into()),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("serve_report: {error}");
-            ExitCode::FAILURE
+/// The name by which the real server is found, in the environment and in the cache's list.
+const REAL: &str = "ROCLOAD_LLAMA_SERVER";
+
+pub(crate) fn measure(table: &mut Table) -> peer::Result<()> {
+    let real = real();
+    match &real {
+        Some(real) => {
+            eprintln!("  {STARTS} starts of the real server");
+            ready(real, table)?;
         }
+        None => table.skipped("starts of the real server", NO_SERVER),
     }
+    let fake = match fake() {
+        Ok(fake) => fake,
+        Err(why) => {
+            table.skipped("streams of the fake server", &why.to_string());
+            return Ok(());
+        }
+    };
+    eprintln!("  streaming");
+    streaming(&fake, table)?;
+    if let Some(real) = &real {
+        eprintln!("  starts, answers and stops");
+        whole(real, table)?;
+    }
+    resident(&fake, table)
 }
 
-fn report() -> peer::Result<()> {
-    let real = std::env::var_os("ROCLOAD_LLAMA_SERVER").ok_or("ROCLOAD_LLAMA_SERVER is not set")?;
-    let real = PathBuf::from(real);
-    let mut table = Table::default();
-    ready(&real, &mut table)?;
-    streaming(&mut table)?;
-    whole(&real, &mut table)?;
-    resident(&mut table)?;
-    println!("{}\n\n{table}", machine::describe());
-    Ok(())
+const NO_SERVER: &str = "no ROCLOAD_LLAMA_SERVER, and none in the cache (`.ci/run servers`)";
+
+/// The true llama-server: by the environment, else the one that the gate keeps.
+fn real() -> Option<PathBuf> {
+    let noted = || {
+        let text = fs::read_to_string(input::cache()?.join("servers/env")).ok()?;
+        text.lines().find_map(|line| Some(line.strip_prefix(REAL)?.strip_prefix('=')?.into()))
+    };
+    env::var_os(REAL).map(PathBuf::from).or_else(noted).filter(|path| path.is_file())
 }
 
 fn model() -> PathBuf {
     rocload_fixtures::fixtures_dir().join("gguf/tiny-llama.gguf")
 }
 
+/// The project's fake server, built as this program is.
 fn fake() -> peer::Result<PathBuf> {
-    let path = std::env::current_exe()?.with_file_name("fake-llama-server");
-    if path.exists() { Ok(path) } else { Err("build rocload-fake-server first, as release".into()) }
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet", "--package=rocload-fake-server"]);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output()?;
+    let path = env::current_exe()?.with_file_name("fake-llama-server");
+    if output.status.success() && path.exists() {
+        return Ok(path);
+    }
+    let log = String::from_utf8_lossy(&output.stderr);
+    Err(log.lines().last().unwrap_or("it was built to another folder").into())
 }
 
 fn middle(mut times: Vec<Duration>) -> Duration {
@@ -76,7 +93,7 @@ fn middle(mut times: Vec<Duration>) -> Duration {
 /// From the server's line that it is ready to when a caller knows.
 fn ready(real: &Path, table: &mut Table) -> peer::Result<()> {
     let (mut ours, mut ticking) = (Vec::new(), Vec::new());
-    for _ in 0..STARTS {
+    for _ in 0..time::rounds(STARTS) {
         let line = Arc::new(Mutex::new(None));
         let (seen, told) = (line.clone(), Arc::new(Mutex::new(None)));
         let tell = told.clone();
@@ -127,14 +144,14 @@ fn processor() -> peer::Result<Duration> {
     Ok(Duration::from_nanos(nanoseconds))
 }
 
-fn streaming(table: &mut Table) -> peer::Result<()> {
+fn streaming(fake: &Path, table: &mut Table) -> peer::Result<()> {
     let server = Server::builder(model())
-        .program(fake()?)
+        .program(fake)
         .args(["--fake", &format!("tokens={TOKENS}")])
         .start()?;
     let endpoint = server.ready()?.endpoint;
     let mut costs: [Vec<[Duration; 2]>; 2] = Default::default();
-    for round in 0..=ROUNDS {
+    for round in 0..=time::rounds(ROUNDS) {
         for (which, costs) in costs.iter_mut().enumerate() {
             let (cpu, start) = (processor()?, Instant::now());
             let tokens = match which {
@@ -222,8 +239,8 @@ fn whole(real: &Path, table: &mut Table) -> peer::Result<()> {
 }
 
 /// What a process has that only serves.
-fn resident(table: &mut Table) -> peer::Result<()> {
-    let output = Command::new(std::env::current_exe()?).arg("child").output()?;
+fn resident(fake: &Path, table: &mut Table) -> peer::Result<()> {
+    let output = Command::new(env::current_exe()?).args(["child", "serve"]).arg(fake).output()?;
     let text = String::from_utf8(output.stdout)?;
     let Some((before, peak)) = text.trim().split_once(' ') else {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
@@ -241,11 +258,11 @@ fn resident(table: &mut Table) -> peer::Result<()> {
 
 /// Serves in a process of its own, with much output and a long stream, and prints what it had in
 /// memory before and at most.
-fn child() -> peer::Result<()> {
+pub(crate) fn child(fake: &Path) -> peer::Result<()> {
     let none = "no /proc to tell this process's memory";
     let before = memory::resident().ok_or(none)?.now;
     let server = Server::builder(model())
-        .program(fake()?)
+        .program(fake)
         .args(["--fake", "flood=10000000", "--fake", "tokens=20000"])
         .start()?;
     if count(&server)? == 0 {

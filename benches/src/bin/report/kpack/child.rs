@@ -64,7 +64,7 @@ fn cost<T>(open: impl Fn() -> peer::Result<T>) -> peer::Result<()> {
 
 /// The median of each figure over so many processes.
 pub(crate) fn measure(what: &str, path: &Path, processes: usize) -> peer::Result<Cost> {
-    let figures = Figures::take(what, path, processes)?;
+    let figures = Figures::take(&format!("kpack/{what}"), path, processes)?;
     let median = |at| figures.median(at);
     Ok(Cost {
         time: Duration::from_nanos(median(0)? as u64),

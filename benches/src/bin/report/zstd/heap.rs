@@ -4,10 +4,11 @@ use rocload_benches::peer;
 use rocload_core::zstd::Workspace;
 use zstd::zstd_safe::DCtx;
 
+use rocload_benches::table::{Figure, Table};
+
+use super::decoder::{Decoder, Which};
+use super::input::Set;
 use crate::HEAP;
-use crate::decoder::Which;
-use crate::input::Set;
-use crate::table::Table;
 
 pub(crate) fn measure(set: &Set, table: &mut Table) -> peer::Result<()> {
     let mut dst = vec![0; set.largest()];
@@ -25,11 +26,21 @@ pub(crate) fn measure(set: &Set, table: &mut Table) -> peer::Result<()> {
     if ruzstd == 0 {
         return Err("no allocation of ruzstd was seen: the counter does not count".into());
     }
-    table.allocations(set.frames.len(), [fast, small, ruzstd]);
+    let what = format!("allocations for {} code objects", set.frames.len());
+    let met = Some(fast == 0 && small == 0);
+    table.alone(&format!("{what}, both layouts"), &(fast + small).to_string(), "0", met);
+    table.alone(&format!("{what}, ruzstd"), &format!("{ruzstd} (ruzstd)"), "", None);
 
     let mut c = DCtx::create();
     let frame = set.frames.first().ok_or("no frame")?;
-    crate::decoder::Decoder::frame(&mut c, &frame.src, &mut dst[..frame.size()])?;
-    table.workspaces(c.sizeof(), [size_of::<Workspace>(), size_of::<Workspace<0>>()]);
+    Decoder::frame(&mut c, &frame.src, &mut dst[..frame.size()])?;
+    let bytes = |bytes: usize| Figure { text: format!("{bytes} bytes"), cost: bytes as f64 };
+    for (layout, size, most) in
+        [("fast", size_of::<Workspace>(), 150), ("small", size_of::<Workspace<0>>(), 16)]
+    {
+        let target = (&*format!("<= {most} KiB"), Some(size <= most << 10));
+        let what = format!("memory of the decoder, {layout} layout");
+        table.beside(&what, &bytes(size), (super::C, Some(&bytes(c.sizeof()))), target);
+    }
     Ok(())
 }

@@ -15,7 +15,7 @@ use rocload::pack::{Content, Item, Pack, PackOptions};
 use rocload_benches::time::{Rounds, in_turns, of};
 use rocload_benches::{input, peer};
 
-use rocload_benches::table::{Figure, Table};
+use rocload_benches::table::{Figure, Table, speed};
 
 const ROUNDS: usize = 15;
 
@@ -138,10 +138,7 @@ pub(crate) fn measure(table: &mut Table) -> peer::Result<()> {
             &mut || if python { files.python().unwrap_or_default() } else { zero() },
         ],
     );
-    let speed = |rounds: &Rounds| {
-        let seconds = rounds.median().as_secs_f64();
-        Figure { text: format!("{:.0} MB/s", files.bytes as f64 / seconds / 1e6), cost: seconds }
-    };
+    let speed = |rounds: &Rounds| -> Figure { speed(files.bytes as usize, rounds.median()) };
     let about = |threads| {
         format!("packing {what}, {} MB, level 3, {threads} threads", files.bytes / 1_000_000)
     };

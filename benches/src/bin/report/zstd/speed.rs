@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 use rocload_benches::peer;
 use rocload_fixtures::rng::Rng;
 
-use crate::decoder::Which;
-use crate::input::Set;
-use crate::table::{Speed, Table};
+use rocload_benches::table::{Table, quartiles, speed};
+use rocload_benches::time;
+
+use super::decoder::Which;
+use super::input::Set;
 
 /// Rounds that count, with each place of the output.
 const ROUNDS: usize = 9;
@@ -23,7 +25,7 @@ pub(crate) fn measure(
     target: f64,
     table: &mut Table,
 ) -> peer::Result<()> {
-    eprintln!("{}", set.name);
+    eprintln!("  {}", set.name);
     check(set)?;
     let mut memory = vec![0; set.largest() + 4096];
     let mut times = Which::ALL.map(|_| Vec::new());
@@ -32,7 +34,7 @@ pub(crate) fn measure(
         // Also the decoders' own memory is another at each place.
         let mut decoders = Which::ALL.map(Which::make);
         let dst = &mut memory[place..];
-        for round in 0..=ROUNDS {
+        for round in 0..=time::rounds(ROUNDS) {
             // Drawn anew each time, so that none is always the one that follows the slowest.
             for which in order::<{ Which::ALL.len() }>(&mut rng) {
                 let start = Instant::now();
@@ -49,15 +51,26 @@ pub(crate) fn measure(
         }
     }
     let bytes = set.bytes() * repeats;
-    let speed = |times: &Vec<Duration>| Speed::new(bytes, times);
-    let [c, ours @ ..] = &times;
-    let cells = ours.each_ref().map(|ours| speed(ours).beside(&ratios(c, ours)));
     let name = match repeats {
         1 => set.name.to_string(),
         _ => format!("{}, each {repeats} times in a row", set.name),
     };
-    let reached = median(&ratios(c, &times[Which::Fast as usize]));
-    table.speeds(&name, set, &speed(c), cells, (target, reached));
+    let (count, megabytes) = (set.frames.len(), set.bytes() as f64 / 1e6);
+    let many = if count == 1 { "frame" } else { "frames" };
+    let name = format!("{name}: {count} {many}, {megabytes:.1} MB");
+    let [c, fast, small, ruzstd] = &times;
+    let shown = |times: &[Duration]| speed(bytes, median(times)).text;
+    for (layout, ours) in [("fast", fast), ("small", small)] {
+        let ratios = ratios(c, ours);
+        let [_, reached, _] = quartiles(&ratios);
+        let aim = format!(">= {target:.2}");
+        let target = if layout == "fast" { (&*aim, Some(reached >= target)) } else { ("", None) };
+        let what = format!("{name}, {layout} layout");
+        table.rounds(&what, &shown(ours), (super::C, &shown(c)), &ratios, target);
+    }
+    let what = format!("{name}, fast layout");
+    let peer = ("ruzstd", &*shown(ruzstd));
+    table.rounds(&what, &shown(fast), peer, &ratios(ruzstd, fast), ("", None));
     Ok(())
 }
 
@@ -89,13 +102,12 @@ fn check(set: &Set) -> peer::Result<()> {
 /// How many times faster the second is than the first, round by round: what disturbs a round is
 /// in both of its times.
 pub(crate) fn ratios(first: &[Duration], second: &[Duration]) -> Vec<f64> {
-    let mut ratios: Vec<f64> =
-        first.iter().zip(second).map(|(a, b)| a.as_secs_f64() / b.as_secs_f64()).collect();
-    ratios.sort_by(f64::total_cmp);
-    ratios
+    first.iter().zip(second).map(|(a, b)| a.as_secs_f64() / b.as_secs_f64()).collect()
 }
 
-/// The middle of sorted figures.
-pub(crate) fn median(sorted: &[f64]) -> f64 {
+/// The middle one.
+pub(crate) fn median(times: &[Duration]) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
     sorted[sorted.len() / 2]
 }

@@ -1,30 +1,19 @@
-//! Prints every figure of reading GGUF headers as one Markdown table, each beside its peers'
-//! from the same run.
-//!
-//! `cargo run --release -p rocload-benches --bin gguf_report`. README.md of this crate, section
-//! "GGUF", says what is measured.
-#![allow(clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+//! Headers of GGUF models.
 
-mod child;
-#[path = "../report/machine.rs"]
-mod machine;
+pub(crate) mod child;
 
 use std::hint::black_box;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use rocload::FileAt;
-use rocload_benches::count::{Heap, Reads};
+use rocload_benches::count::Reads;
+use rocload_benches::table::{Table, megabytes, time as shown};
 use rocload_benches::{gguf, peer, time};
 use rocload_core::gguf::{Options, Reader, Summary};
 use rocload_core::{Machine, Need};
 
-use rocload_benches::table::{Table, megabytes, time as shown};
-
-/// Counts in the processes that measure memory, and at the end here.
-#[global_allocator]
-static HEAP: Heap = Heap::new();
+use crate::HEAP;
 
 const ROUNDS: usize = 21;
 const CANDLE: &str = "candle-core";
@@ -33,40 +22,22 @@ const GGUF_RS_CUT: &str = "gguf-rs, 3 elements an array";
 /// What the peer must take more, by ruling for the two large files.
 const TIMES: f64 = 20.0;
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => report(),
-        ["child", what, path] => child::run(what, path.as_ref()),
-        _ => Err("usage: gguf_report".into()),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("gguf_report: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn report() -> peer::Result<()> {
-    eprintln!("making the models, unless they are there");
+pub(crate) fn measure(table: &mut Table) -> peer::Result<()> {
+    eprintln!("  making the models, unless they are there");
     let (sparse, vocabulary, tiny) = (gguf::sparse(), gguf::vocabulary(), gguf::tiny());
-    let mut table = Table::default();
     let ms = Duration::from_millis;
-    header(&sparse, "6 GB sparse, 262,144 tokens", Some(ms(5)), true, &mut table);
-    header(&vocabulary, "vocabulary of 6 MB", Some(ms(2)), true, &mut table);
-    header(&tiny, "tiny model", None, false, &mut table);
-    wanted(&sparse, &mut table)?;
-    memory(&sparse, &mut table)?;
-    allocations(&sparse, &mut table)?;
-    println!("{}\n\n{table}", machine::describe());
-    Ok(())
+    header(&sparse, "6 GB sparse, 262,144 tokens", Some(ms(5)), true, table);
+    header(&vocabulary, "vocabulary of 6 MB", Some(ms(2)), true, table);
+    header(&tiny, "tiny model", None, false, table);
+    eprintln!("  wanted keys, memory, allocations");
+    wanted(&sparse, table)?;
+    memory(&sparse, table)?;
+    allocations(&sparse, table)
 }
 
 /// The whole header of one file, by everyone.
 fn header(path: &Path, name: &str, most: Option<Duration>, ruled: bool, table: &mut Table) {
-    eprintln!("{name}");
+    eprintln!("  {name}");
     let [summary, check, candle, all, cut] = time::in_turns(
         ROUNDS,
         [

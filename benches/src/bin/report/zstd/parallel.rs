@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 use rocload_benches::peer;
 use rocload_fixtures::rng::Rng;
 
-use crate::decoder::{Decoder, Which};
-use crate::input::Set;
-use crate::speed::{median, order, ratios};
-use crate::table::{Speed, Table};
+use rocload_benches::table::{Figure, Table, quartiles, speed};
+use rocload_benches::time;
+
+use super::decoder::{Decoder, Which};
+use super::input::Set;
+use super::speed::{median, order, ratios};
 
 const FRAMES: usize = 400;
 const ROUNDS: usize = 45;
@@ -20,7 +22,7 @@ const COMPARED: [Which; 3] = [Which::C, Which::Fast, Which::Small];
 type Worker = (Box<dyn Decoder>, Vec<u8>);
 
 pub(crate) fn measure(objects: &Set, table: &mut Table) -> peer::Result<()> {
-    eprintln!("two threads");
+    eprintln!("  two threads");
     // Each frame in memory of its own, also where the content is the same.
     let frames: Vec<(Vec<u8>, usize)> = objects
         .frames
@@ -34,7 +36,7 @@ pub(crate) fn measure(objects: &Set, table: &mut Table) -> peer::Result<()> {
     let mut workers = COMPARED.map(|which| [worker(which), worker(which)]);
     let mut times = COMPARED.map(|_| [Vec::new(), Vec::new()]);
     let mut rng = Rng::new(0x5eed);
-    for round in 0..=ROUNDS {
+    for round in 0..=time::rounds(ROUNDS) {
         for which in order::<{ COMPARED.len() }>(&mut rng) {
             for threads in [1, 2] {
                 let time = run(&frames, &mut workers[which][..threads])?;
@@ -44,11 +46,23 @@ pub(crate) fn measure(objects: &Set, table: &mut Table) -> peer::Result<()> {
             }
         }
     }
-    let speeds = times.each_ref().map(|[_, two]| Speed::new(bytes, two));
-    let gains = times.each_ref().map(|[one, two]| median(&ratios(one, two)));
-    let [c, fast, small] = &times;
-    let [fast, small] = [fast, small].map(|ours| ratios(&c[1], &ours[1]));
-    table.two_threads(FRAMES, bytes, &speeds, [&fast, &small], gains);
+    let [c, ours @ ..] = &times;
+    let what =
+        format!("{FRAMES} frames of code objects on two threads, {:.1} MB", bytes as f64 / 1e6);
+    for (layout, ours) in ["fast", "small"].into_iter().zip(ours) {
+        let what = format!("{what}, {layout} layout");
+        let shown = |times: &[Duration]| speed(bytes, median(times)).text;
+        let peer = (super::C, &*shown(&c[1]));
+        table.rounds(&what, &shown(&ours[1]), peer, &ratios(&c[1], &ours[1]), ("", None));
+        let gain = |[one, two]: &[Vec<Duration>; 2]| {
+            let [_, gain, _] = quartiles(&ratios(one, two));
+            Figure { text: format!("x {gain:.3}"), cost: 1.0 / gain }
+        };
+        let (ours, c) = (gain(ours), gain(c));
+        let target = (">= 0.95 of C's gain", Some(c.cost / ours.cost >= 0.95));
+        let what = format!("their gain over one thread, {layout} layout");
+        table.beside(&what, &ours, (super::C, Some(&c)), target);
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use rocload::Archive;
 use rocload_benches::{input, peer, time};
 use rocload_fixtures::large::Large;
 
-use crate::child;
+use super::child;
 use rocload_benches::table::{Table, megabytes, time as shown};
 
 const ROUNDS: usize = 41;
@@ -90,7 +90,7 @@ fn opening(placed: &Path, table: &mut Table) -> peer::Result<()> {
         [&mut || time::of_the_second(|| Archive::open(placed).expect("opens"))],
     );
     let what = "open 20,000 kernels with frame_offset, frame_size and sha256, warm";
-    let python = crate::open::python(placed).map(shown);
+    let python = super::open::python(placed).map(shown);
     let peer = ("Python's msgpack into dict", python.as_ref());
     let met = ours.median() <= Duration::from_millis(3);
     table.beside(what, &shown(ours.median()), peer, ("<= 3 ms", Some(met)));
