@@ -58,7 +58,7 @@ pub trait Compress: Send {
 }
 
 /// A way to compress: a library and a level.
-pub trait Encoder: Sync {
+pub trait Encoder: Send + Sync {
     /// The library's name, lower-case.
     fn name(&self) -> &'static str;
 

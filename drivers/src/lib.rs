@@ -101,6 +101,7 @@ pub mod drive;
 #[cfg(all(any(feature = "blocking", feature = "tokio"), not(target_os = "linux")))]
 mod elsewhere;
 #[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod encoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod error;
@@ -121,9 +122,9 @@ pub mod many;
 mod map;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod model;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 mod ordered;
-#[cfg(feature = "blocking")]
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod pack;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod parallel;

@@ -8,14 +8,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use rocload::loader::{Environment, Request};
 use rocload::many::Pooled;
 use rocload::{Archive, Archives, Error, ErrorKind, Limits, Options, ReadAt};
 use rocload_fixtures::kpack::{Builder, Scheme};
+use rocload_fixtures::reference::reference;
 use rocload_fixtures::rng::Rng;
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 const MANY: usize = 10_000;
 const THREADS: usize = 4;
-const CAP: usize = 100;
+const CAP: usize = 256;
+/// The most descriptors that the system gives to this process.
+const MOST: u64 = 512;
 
 /// Descriptors and memory are the process's: one test at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -26,6 +31,10 @@ fn alone() -> MutexGuard<'static, ()> {
 fn options() -> Options {
     let mut options = Options::default();
     options.limits.open_archives = CAP as u32;
+    // The system sees to it as well.
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = Some(MOST);
+    setrlimit(Resource::Nofile, limit).unwrap();
     options
 }
 
@@ -151,6 +160,55 @@ fn ten_thousand_archives_through_tokio() {
         assert!(grown <= ONCE + MANY * EACH, "{grown} bytes for {MANY} archives");
     });
     assert!(archives.files().open_now() <= CAP);
+}
+
+/// A loader finds its way to each of them: what it knows of an archive besides is its path.
+#[test]
+fn ten_thousand_archives_through_loaders() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), MANY);
+    let binary = folder.path().join("liba.so");
+    let find = |n: usize| reference(&[&format!("{n}.kpack")], "lib/liba.so");
+    let options = options();
+    let most = CAP + 2 * rocload::default_threads().get() + 2;
+    let check = |n: usize, kernel: Vec<u8>, before: (usize, usize)| {
+        assert_eq!(kernel, content(n));
+        if n % 50 == 0 {
+            let now = descriptors();
+            assert!(now <= before.0 + most, "{now} descriptors, at most {most} more");
+        }
+    };
+    let over = |before: (usize, usize)| {
+        let grown = resident().saturating_sub(before.1);
+        assert!(grown <= ONCE + MANY * 2 * EACH, "{grown} bytes for {MANY} archives");
+    };
+
+    let before = (descriptors(), resident());
+    let loader = rocload::Loader::new(&options, Environment::default());
+    for n in 0..MANY {
+        let loaded = loader.load(&Request::new(&find(n), &binary, 0, &[b"gfx1030"])).unwrap();
+        check(n, loaded.kernel, before);
+    }
+    assert_eq!(loader.archives(), MANY);
+    over(before);
+    drop(loader);
+
+    #[cfg(feature = "tokio")]
+    {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let before = (descriptors(), resident());
+        let loader = rocload::tokio::Loader::new(&options, Environment::default());
+        runtime.block_on(async {
+            for n in 0..MANY {
+                let find = find(n);
+                let request = Request::new(&find, &binary, 0, &[b"gfx1030"]);
+                check(n, loader.load(&request).await.unwrap().kernel, before);
+            }
+        });
+        assert_eq!(loader.archives(), MANY);
+        over(before);
+    }
 }
 
 /// An archive that is closed by opening others.

@@ -4,10 +4,11 @@ use std::io::Write;
 
 use clap::Args;
 use rocload::gpu::{DeviceMask, Gpus, Reason, Selection, Verdict};
+use rocload::serve::find;
 use serde::Serialize;
 
 use crate::device::{self, Launch, Where};
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Status, io_text, printable_path};
 use crate::gpu::schema::{DeviceJson, device as device_json};
 use crate::text;
 use crate::ui::{BAD, FAINT, GOOD, STRONG, Ui};
@@ -20,7 +21,8 @@ use crate::ui::{BAD, FAINT, GOOD, STRONG, Ui};
   rocload doctor --sysroot machine.json
 
 Each line is a check: ok, note (worth knowing), or fail, with what to do. The exit status is 1 when
-one fails. A machine without an AMD GPU is fine: the CPU does the work.")]
+one fails. A machine without an AMD GPU is fine: the CPU does the work. A llama-server is looked
+for as `rocload server info` tells, but not for another machine (--sysroot).")]
 pub(crate) struct Doctor {
     /// Print JSON
     #[arg(long)]
@@ -70,7 +72,11 @@ impl Doctor {
             Ok(found) => found,
             Err(failure) => return ui.fail(&failure),
         };
-        let checks = checks(&gpus, &selection);
+        let mut checks = checks(&gpus, &selection);
+        // Another machine's servers are not here.
+        if self.place.sysroot.is_none() {
+            checks.push(server());
+        }
         let ok = checks.iter().all(|check| check.state != State::Fail);
         if !ok {
             ui.note(Status::Failed);
@@ -94,6 +100,37 @@ impl Doctor {
             }
         }
     }
+}
+
+/// The llama-server that `run` and `serve` would start.
+fn server() -> Check {
+    let found = match find::find(None) {
+        Ok(found) => found,
+        Err(fault) => {
+            return Check::new("server", State::Fail, fault.to_string()).hint(fault.advice());
+        }
+    };
+    let program = printable_path(&found.program);
+    let about = match crate::server::ask(&found.program) {
+        Ok(about) => about,
+        Err(error) => {
+            let text = format!("{program}: asking it for its version: {}", io_text(&error));
+            let hint = "`rocload server install` gets one that runs here";
+            return Check::new("server", State::Fail, text).hint(hint);
+        }
+    };
+    let version = about.version.as_deref().unwrap_or("unknown version");
+    let devices = match about.devices.as_deref() {
+        None => "it does not tell its devices".to_owned(),
+        Some([]) => "for the cpu alone".to_owned(),
+        Some(devices) => format!("for {}", devices.join(", ")),
+    };
+    // One that runs and says nothing is hardly a llama-server.
+    let state = if about.version.is_some() { State::Ok } else { State::Note };
+    let text = format!("{program}, {version}, {devices}: {}", found.origin);
+    let mut check = Check::new("server", state, text);
+    check.hint = about.version.is_none().then(|| "`rocload server info` tells more".to_owned());
+    check
 }
 
 fn checks(gpus: &Gpus, selection: &Selection) -> Vec<Check> {

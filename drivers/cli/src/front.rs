@@ -3,6 +3,11 @@
 //! Requests of web pages from elsewhere are refused here (403, and no header that would let the
 //! page read it), whatever the server would do: a browser tells a page's origin with each request.
 //! All else is passed on as it is, one request a connection. The key is the server's to check.
+//!
+//! A client may close its half of the connection once it has asked. llama-server would take it for
+//! gone and drop its request, so it is not told; and since a client that is really gone looks the
+//! same at first, it is written to (`100 Continue`, which any client of HTTP/1.1 passes over): the
+//! system of one that is gone says so at once, and then the server is told.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,6 +17,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 /// The longest head of a request, in bytes.
 const HEAD: usize = 16 << 10;
@@ -125,19 +133,49 @@ fn serve(mut client: TcpStream, server: Option<&Path>) -> io::Result<()> {
     server.write_all(&bytes[head.len..])?;
     client.set_read_timeout(None)?;
     let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
+    let silent = Arc::new(Mutex::new(true));
+    let still = silent.clone();
     let upwards = thread::Builder::new().name("request's body".into()).spawn(move || {
-        // One that has said all may still listen; one that has gone is not worked for.
-        let ended = match io::copy(&mut from, &mut to) {
-            Ok(_) => Shutdown::Write,
-            Err(_) => Shutdown::Both,
-        };
-        let _ = to.shutdown(ended);
+        if io::copy(&mut from, &mut to).is_ok() {
+            let silent = still.lock().unwrap_or_else(PoisonError::into_inner);
+            if *silent && head.interim {
+                let _ = from.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+            }
+            drop(silent);
+            until_gone(&from);
+        }
+        // Nobody is there to be worked for.
+        let _ = to.shutdown(Shutdown::Both);
     })?;
-    let copied = io::copy(&mut server, &mut client);
+    let copied = pass_on(&mut server, &mut client, &silent);
     let _ = client.shutdown(Shutdown::Both);
     let _ = server.shutdown(Shutdown::Both);
     let _ = upwards.join();
     copied.map(|_| ())
+}
+
+/// Passes the answer on; `silent` until its first byte.
+fn pass_on(
+    server: &mut UnixStream,
+    client: &mut TcpStream,
+    silent: &Mutex<bool>,
+) -> io::Result<u64> {
+    let mut first = [0; 4096];
+    let read = loop {
+        match server.read(&mut first) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => break read?,
+        }
+    };
+    *silent.lock().unwrap_or_else(PoisonError::into_inner) = false;
+    client.write_all(&first[..read])?;
+    io::copy(server, client)
+}
+
+/// Waits until a connection is closed in both directions, or reset.
+fn until_gone(client: &TcpStream) {
+    // These are told whether or not they are asked for.
+    while let Err(Errno::INTR) = poll(&mut [PollFd::new(client, PollFlags::empty())], None) {}
 }
 
 /// Reads what comes before a moment.
@@ -147,7 +185,12 @@ fn read_until(client: &mut TcpStream, chunk: &mut [u8], until: Instant) -> io::R
         return Err(io::ErrorKind::TimedOut.into());
     }
     client.set_read_timeout(Some(left))?;
-    client.read(chunk)
+    match client.read(chunk) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+            read_until(client, chunk, until)
+        }
+        read => read,
+    }
 }
 
 /// Closes a connection that is one too many, at once: who does not take the answer now has none.
@@ -180,6 +223,8 @@ struct Head {
     text: Vec<u8>,
     /// Bytes that it had.
     len: usize,
+    /// The client knows of answers before the answer.
+    interim: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -218,7 +263,7 @@ fn judge(bytes: &[u8]) -> Judged {
         text.extend_from_slice(b"\r\n");
     }
     text.extend_from_slice(b"Connection: close\r\n\r\n");
-    Judged::Fine(Head { text, len })
+    Judged::Fine(Head { text, len, interim: request.version == Some(1) })
 }
 
 /// An origin of this machine: `http://localhost:3000`, `http://127.0.0.1`, `http://[::1]:1`.
@@ -316,26 +361,45 @@ mod tests {
     }
 
     #[test]
-    fn half_closed_clients_are_answered_and_too_many_are_turned_away() {
+    fn half_closed_clients_are_answered_and_gone_ones_are_not_worked_for() {
         let front = Front::new(0).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("s.sock");
         let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        let server = thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            // It answers when the request's end was seen.
-            let mut request = String::new();
-            stream.read_to_string(&mut request).unwrap();
-            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nhello").unwrap();
-        });
         front.to(Some(&socket));
-        let mut stream = TcpStream::connect(front.address()).unwrap();
-        stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        stream.shutdown(Shutdown::Write).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        assert_eq!(answer, "HTTP/1.1 200 OK\r\n\r\nhello");
-        server.join().unwrap();
+        let ask = |version: &str| {
+            let mut client = TcpStream::connect(front.address()).unwrap();
+            client.write_all(format!("GET / HTTP/{version}\r\n\r\n").as_bytes()).unwrap();
+            let (mut server, _) = listener.accept().unwrap();
+            assert!(server.read(&mut [0; 256]).unwrap() > 0);
+            (client, server)
+        };
+        let answer = "HTTP/1.1 200 OK\r\n\r\nhello";
+        for (version, interim) in [("1.1", "HTTP/1.1 100 Continue\r\n\r\n"), ("1.0", "")] {
+            let (mut client, mut server) = ask(version);
+            client.shutdown(Shutdown::Write).unwrap();
+            // The server sees nothing of it.
+            server.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+            let error = server.read(&mut [0; 1]).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+            server.write_all(answer.as_bytes()).unwrap();
+            drop(server);
+            let mut found = String::new();
+            client.read_to_string(&mut found).unwrap();
+            assert_eq!(found, format!("{interim}{answer}"));
+        }
+        // Gone before the answer, or within it.
+        let (client, mut server) = ask("1.1");
+        drop(client);
+        assert_eq!(server.read(&mut [0; 1]).unwrap(), 0);
+        let (client, mut server) = ask("1.0");
+        drop(client);
+        while server.write_all(answer.as_bytes()).is_ok() {}
+    }
+
+    #[test]
+    fn too_many_clients_are_turned_away() {
+        let front = Front::new(0).unwrap();
         // Silent ones take every place; the next is turned away without having asked.
         let idle: Vec<TcpStream> =
             (0..=CONNECTIONS).map(|_| TcpStream::connect(front.address()).unwrap()).collect();

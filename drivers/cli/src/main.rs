@@ -32,6 +32,8 @@ mod gguf;
 #[cfg(unix)]
 mod gpu;
 #[cfg(unix)]
+mod group;
+#[cfg(unix)]
 mod input;
 #[cfg(unix)]
 mod interrupt;

@@ -69,7 +69,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N")]
     seed: Option<u32>,
     /// End before this text; may be given several times
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = parse_stop)]
     stop: Vec<String>,
     /// Tell counts and speed on standard error
     #[arg(long)]
@@ -84,6 +84,13 @@ pub(crate) struct Run {
 fn parse_temperature(text: &str) -> Result<f64, String> {
     let value = text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0);
     value.ok_or_else(|| "a temperature is a number of at least 0".into())
+}
+
+fn parse_stop(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("every answer would end before it begins: give a text, or leave it out".into()),
+        text => Ok(text.to_owned()),
+    }
 }
 
 /// The line that precedes the answer's items.

@@ -102,6 +102,11 @@ impl<R: ReadAt + Send + Sync + 'static> Archive<R> {
         Ok(Archive { inner: Arc::new(inner), slots })
     }
 
+    /// The archive that does the work, to be kept.
+    pub(super) fn shared(&self) -> Arc<archive::Archive<R>> {
+        Arc::clone(&self.inner)
+    }
+
     /// The archive that does the work, for calls that may block.
     pub fn blocking(&self) -> &archive::Archive<R> {
         &self.inner

@@ -2,7 +2,7 @@
 //!
 //! [`Archive`] opens, tells and fetches as the blocking [`Archive`](crate::Archive) does, whose
 //! code does the work on tokio's threads for blocking calls, so that the reactor never waits for
-//! a file or a decoder; so do [`Binary`], [`Loader`], [`Model`] and [`discover`](discover()). [`Client`] speaks to a server
+//! a file or a decoder; so do [`Binary`], [`Loader`], [`Model`], [`discover`](discover()) and [`pack`]. [`Client`] speaks to a server
 //! over a socket, `Server` starts and watches one. [`read_at`] and [`stream`] drive any core machine over an async
 //! source.
 //!
@@ -27,12 +27,15 @@ mod discover;
 mod drive;
 #[cfg(unix)]
 mod exchange;
+#[cfg(target_os = "linux")]
+mod find;
 #[cfg(unix)]
 pub mod gpu;
 mod loader;
 mod many;
 mod model;
 mod off;
+pub mod pack;
 #[cfg(target_os = "linux")]
 mod serve;
 #[cfg(unix)]
@@ -49,6 +52,8 @@ pub use discover::{Discovery, discover};
 pub use drive::{AsyncReadAt, read_at, stream};
 #[cfg(unix)]
 pub use exchange::{Exchange, Stream};
+#[cfg(target_os = "linux")]
+pub use find::{about, find};
 pub use loader::Loader;
 pub use many::Archives;
 pub use model::{Model, set};

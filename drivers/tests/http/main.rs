@@ -7,6 +7,8 @@ mod blocking;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 mod captured;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
+mod drips;
+#[cfg(any(feature = "blocking", feature = "tokio"))]
 mod driver;
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 mod reports;

@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -16,7 +17,11 @@ pub(crate) const CEILING: Duration = Duration::from_secs(60);
 
 /// What a server does with a connection, one after another. At the end it closes it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Scenario(Vec<Act>);
+pub(crate) struct Scenario {
+    acts: Vec<Act>,
+    /// Its sockets have the smallest buffers that the system allows.
+    small: bool,
+}
 
 #[derive(Debug, Clone)]
 enum Act {
@@ -24,6 +29,8 @@ enum Act {
     Request,
     Send(Vec<u8>),
     Pause(Duration),
+    /// Sends byte by byte, with a pause after each.
+    Drip(Vec<u8>, Duration),
     /// Goes on sending this, with pauses, until the other side is gone.
     Forever(Vec<u8>, Duration),
     /// Waits until the other side is gone.
@@ -37,12 +44,12 @@ pub(crate) const STREAM: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-str
 impl Scenario {
     /// Reads the request first.
     pub(crate) fn new() -> Self {
-        Scenario(vec![Act::Request])
+        Scenario::default().act(Act::Request)
     }
 
     /// Reads nothing.
     pub(crate) fn deaf() -> Self {
-        Scenario(Vec::new())
+        Scenario::default()
     }
 
     /// Answers with the head of a stream of events.
@@ -51,12 +58,23 @@ impl Scenario {
     }
 
     fn act(mut self, act: Act) -> Self {
-        self.0.push(act);
+        self.acts.push(act);
         self
     }
 
     pub(crate) fn send(self, bytes: impl AsRef<[u8]>) -> Self {
         self.act(Act::Send(bytes.as_ref().to_vec()))
+    }
+
+    /// Sends byte by byte.
+    pub(crate) fn drip(self, bytes: &[u8], millis: u64) -> Self {
+        self.act(Act::Drip(bytes.to_vec(), Duration::from_millis(millis)))
+    }
+
+    /// With the smallest buffers.
+    pub(crate) fn small(mut self) -> Self {
+        self.small = true;
+        self
     }
 
     /// Sends a chunk of a body.
@@ -92,6 +110,10 @@ impl Scenario {
     pub(crate) fn tcp(self) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = listener.local_addr().unwrap().into();
+        if self.small {
+            // Sockets inherit it; later it would be too late.
+            shrink(&listener);
+        }
         Server::start(endpoint, None, self, move || {
             let (socket, _) = listener.accept().unwrap();
             socket.set_nodelay(true).unwrap();
@@ -104,13 +126,26 @@ impl Scenario {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("server.sock");
         let listener = UnixListener::bind(&path).unwrap();
-        Server::start(path.into(), Some(folder), self, move || listener.accept().unwrap().0)
+        let small = self.small;
+        Server::start(path.into(), Some(folder), self, move || {
+            let (socket, _) = listener.accept().unwrap();
+            if small {
+                shrink(&socket);
+            }
+            socket
+        })
     }
 
     /// One server of each kind.
     pub(crate) fn both(self) -> [Server; 2] {
         [self.clone().tcp(), self.unix()]
     }
+}
+
+/// Gives a socket the smallest buffers.
+fn shrink(socket: impl AsFd) {
+    rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 1).unwrap();
+    rustix::net::sockopt::set_socket_send_buffer_size(&socket, 1).unwrap();
 }
 
 /// A chunk of a body.
@@ -177,7 +212,7 @@ impl Server {
 }
 
 fn play(mut socket: impl Read + Write, scenario: Scenario, tell: &Sender<Seen>) {
-    for act in scenario.0 {
+    for act in scenario.acts {
         let gone = match act {
             Act::Request => match request(&mut socket) {
                 Some(request) => {
@@ -192,6 +227,11 @@ fn play(mut socket: impl Read + Write, scenario: Scenario, tell: &Sender<Seen>) 
                 thread::sleep(time);
                 false
             }
+            Act::Drip(bytes, pause) => bytes.iter().any(|byte| {
+                let gone = socket.write_all(&[*byte]).is_err();
+                thread::sleep(pause);
+                gone
+            }),
             Act::Forever(bytes, pause) => {
                 while socket.write_all(&bytes).is_ok() {
                     thread::sleep(pause);

@@ -45,6 +45,12 @@ macro_rules! suite {
             report_25_no_last_chunk_is_truncated
             report_26_readiness
         );
+        crate::suite::suite!(@ $driver, drips:
+            every_byte_by_itself
+            a_pause_at_every_place
+            silence_at_every_place_runs_out
+            small_buffers
+        );
         crate::suite::suite!(@ $driver, captured:
             captured_answers_come_through_whole
         );

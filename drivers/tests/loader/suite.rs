@@ -40,6 +40,7 @@ macro_rules! tests {
             a_kernel_that_cannot_be_decoded_may_be_elsewhere
             nothing_is_remembered_of_what_failed
             a_file_that_was_replaced_is_opened_anew
+            a_file_that_is_written_to_is_opened_anew
             one_archive_by_many_paths_is_one
             what_makes_no_sense_is_refused
             compatible_reading_matches_listed_architectures_alone
@@ -478,6 +479,33 @@ pub(crate) fn a_file_that_was_replaced_is_opened_anew<D: Driver>() {
     fs::remove_file(tree.at(".kpack/x_gfx1100.kpack")).unwrap();
     assert_eq!(run(), Err(Reason::NoArchive));
     assert_eq!(driver.archives(), 1);
+}
+
+/// Written to in its place, with a time that surely differs.
+pub(crate) fn a_file_that_is_written_to_is_opened_anew<D: Driver>() {
+    let tree = Tree::new();
+    let (driver, reference, binary) = (plain::<D>(), tree.reference("x"), tree.binary());
+    let run = || got(&driver, &reference, &binary, &["gfx1100"]);
+    let path = tree.at(".kpack/x_gfx1100.kpack");
+    let file = || fs::File::options().write(true).open(&path).unwrap();
+    tree.archive(".kpack/x_gfx1100.kpack", &[(KEY, "gfx1100", b"one")]);
+    let len = fs::metadata(&path).unwrap().len();
+    assert_eq!(run(), kernel("one"));
+    // What was found before it changed is not fetched from what it is now.
+    let arches: [&[u8]; 1] = [b"gfx1100"];
+    let before = driver.resolve(&Request::new(&reference, &binary, 0, &arches)).unwrap();
+    tree.archive(".kpack/x_gfx1100.kpack", &[(KEY, "gfx1100", b"two")]);
+    assert_eq!(fs::metadata(&path).unwrap().len(), len);
+    file().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let error = before.kernel().unwrap_err();
+    assert!(matches!(error.kind(), rocload::ErrorKind::Changed), "{error}");
+    assert_eq!(run(), kernel("two"));
+    file().set_len(len / 2).unwrap();
+    assert_eq!(run(), Err(Reason::Msgpack));
+    file().set_len(0).unwrap();
+    assert_eq!(run(), Err(Reason::Io));
+    tree.archive(".kpack/x_gfx1100.kpack", &[(KEY, "gfx1100", b"three")]);
+    assert_eq!(run(), kernel("three"));
 }
 
 pub(crate) fn one_archive_by_many_paths_is_one<D: Driver>() {

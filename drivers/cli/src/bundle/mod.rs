@@ -6,41 +6,18 @@ mod list;
 use std::borrow::Cow;
 use std::path::Path;
 
-use clap::{Args, Subcommand};
 use rocload::Binary;
 use rocload::binary::CodeObject;
 use rocload::bundle::{SectionKind, WrapperKind};
 
 use crate::failure::Failure;
-use crate::ui::Ui;
 
-/// Look into the device code of libraries, programs and bundles, and take it out
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
+crate::group::group! {
+    /// Look into the device code of libraries, programs and bundles, and take it out
+    #[command(after_help = "Examples:
   rocload bundle list librocrand.so.1            the targets that a library has code for
   rocload bundle extract librocrand.so.1 -d out  each code object into a file")]
-pub(crate) struct Bundle {
-    /// Print results and errors as JSON, all on standard output
-    #[arg(long, global = true, display_order = 100)]
-    json: bool,
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    List(list::List),
-    Extract(extract::Extract),
-}
-
-impl Bundle {
-    pub(crate) fn run(self, ui: &mut Ui) {
-        ui.json = self.json;
-        match self.command {
-            Command::List(list) => list.run(ui),
-            Command::Extract(extract) => extract.run(ui),
-        }
-    }
+    Bundle: list::List, extract::Extract,
 }
 
 /// A binary and its code objects, those for the host left out; or what is wrong.

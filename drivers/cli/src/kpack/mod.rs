@@ -21,8 +21,8 @@ use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use clap::error::ErrorKind;
-use clap::{Args, Subcommand};
 use rocload::core::kpack::Scheme;
 use rocload::{Archive, Options, default_threads};
 
@@ -30,33 +30,16 @@ use crate::failure::Failure;
 use crate::input::{self, Input, is_stdin};
 use crate::ui::Ui;
 
-/// Look into ROCm kernel archives (.kpack), check them, take kernels out, make archives
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
+crate::group::group! {
+    /// Look into ROCm kernel archives (.kpack), check them, take kernels out, make archives
+    #[command(after_help = "Examples:
   rocload kpack list torch_gfx1100.kpack                the kernels of an archive
   rocload kpack verify /opt/rocm/lib/.kpack/*           are these sound?
   rocload kpack extract A.kpack --all -d kernels        every kernel into a file
   rocload kpack pack kernels -o B.kpack                 and back
   rocload kpack resolve libfoo.so --arch gfx90a:xnack-  where would a program load it from?")]
-pub(crate) struct Kpack {
-    /// Print results and errors as JSON, all on standard output
-    #[arg(long, global = true, display_order = 100)]
-    json: bool,
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    List(list::List),
-    Info(info::Info),
-    Verify(verify::Verify),
-    Extract(extract::Extract),
-    Pack(pack::Pack),
-    Repack(repack::Repack),
-    Resolve(resolve::Resolve),
-    Split(split::Split),
-    Diff(diff::Diff),
+    Kpack: list::List, info::Info, verify::Verify, extract::Extract, pack::Pack, repack::Repack,
+        resolve::Resolve, split::Split, diff::Diff,
 }
 
 impl Kpack {
@@ -72,21 +55,6 @@ impl Kpack {
             Command::Split(split) => split.check(),
             Command::Resolve(_) => Ok(()),
             Command::Diff(diff) => diff.check(),
-        }
-    }
-
-    pub(crate) fn run(self, ui: &mut Ui) {
-        ui.json = self.json;
-        match self.command {
-            Command::List(list) => list.run(ui),
-            Command::Info(info) => info.run(ui),
-            Command::Verify(verify) => verify.run(ui),
-            Command::Extract(extract) => extract.run(ui),
-            Command::Pack(pack) => pack.run(ui),
-            Command::Repack(repack) => repack.run(ui),
-            Command::Resolve(resolve) => resolve.run(ui),
-            Command::Split(split) => split.run(ui),
-            Command::Diff(diff) => diff.run(ui),
         }
     }
 }

@@ -83,7 +83,7 @@ impl Info {
 }
 
 /// Asks a program; an interruption waits until it is gone.
-fn ask(program: &Path) -> io::Result<About> {
+pub(crate) fn ask(program: &Path) -> io::Result<About> {
     let stop = Arc::new(AtomicBool::new(false));
     let asking = Arc::new(Mutex::new(()));
     let (told, until) = (stop.clone(), asking.clone());

@@ -3,6 +3,7 @@
 mod info;
 mod install;
 
+pub(crate) use info::ask;
 pub(crate) use install::install;
 
 use clap::{Args, Subcommand};

@@ -5,6 +5,7 @@ mod bundle;
 mod demo;
 mod errors;
 mod extract;
+mod faults;
 mod gguf;
 mod gguf_files;
 mod gpu;

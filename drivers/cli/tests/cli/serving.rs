@@ -351,6 +351,18 @@ fn a_port_asks_for_the_key() {
             code == "200" && answer.contains("access-control-allow-origin: http://localhost:3000"),
             "{answer}"
         );
+        // One that closes its half once it has asked, as `nc -N` does, is answered to the end.
+        let body = r#"{"messages":[{"role":"user","content":"a"}],"max_tokens":20,"stream":true}"#;
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        let request = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n{with_key}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains("data: [DONE]") && answer.ends_with("0\r\n\r\n"), "{answer}");
         serve.signal("-TERM");
         assert_eq!(serve.end().code, Some(0));
         // A port that another program has.
@@ -475,6 +487,7 @@ fn a_prompt_must_be_there() {
     let file = place.folder.path().join("latin");
     fs::write(&file, b"caf\xe9").unwrap();
     place.answer(&["--file", file.to_str().unwrap()]).failed(3, "the prompt is not UTF-8");
+    place.answer(&["hello", "--stop", ""]).misused("every answer would end before it begins");
 }
 
 #[test]
@@ -547,4 +560,45 @@ fn a_file_beside_the_model_and_an_abort_are_told_by_name() {
     assert!(ran.code == Some(1) && !ran.err.contains("[Inferior"), "{ran:?}");
     // The line is shortened in its middle, where the path of its source is long.
     assert!(ran.err.contains("failed to add token"), "{ran:?}");
+}
+
+#[test]
+fn doctor_looks_for_the_server() {
+    let told = |place: &Place| {
+        let ran = place.rocload(&["doctor", "--json"]);
+        let checks = ran.json()["checks"].as_array().unwrap().clone();
+        checks.into_iter().find(|check| check["check"] == "server").unwrap()
+    };
+    let version = "echo 'version: 1.2.3 (build 77, commit abc)'; echo 'Available devices:'; echo '  ROCm0: a GPU'";
+    let check = told(&Place::script(version));
+    let text = check["text"].as_str().unwrap();
+    assert_eq!(check["state"], "ok", "{check}");
+    assert!(text.contains("1.2.3 (build 77, commit abc), for ROCm0: a GPU"), "{text}");
+    assert!(text.ends_with("ROCLOAD_LLAMA_SERVER names it"), "{text}");
+    let silent = told(&Place::script("exit 1"));
+    assert_eq!((&silent["state"], silent["hint"].is_string()), (&"note".into(), true), "{silent}");
+    let broken = Place::of("");
+    fs::write(broken.folder.path().join("server"), "#!/nonexistent/sh\n").unwrap();
+    let broken = Place { program: broken.folder.path().join("server"), ..broken };
+    fs::set_permissions(&broken.program, fs::Permissions::from_mode(0o755)).unwrap();
+    let check = told(&broken);
+    assert!(check["state"] == "fail" && check["hint"].is_string(), "{check}");
+    let absent = Place::of("/nonexistent/llama-server");
+    assert_eq!(absent.rocload(&["doctor"]).code, Some(1));
+    let check = told(&absent);
+    assert_eq!(check["text"], "ROCLOAD_LLAMA_SERVER is /nonexistent/llama-server: not found");
+    assert_eq!(check["state"], "fail");
+    // None at all.
+    let nowhere = Place::of("");
+    let mut command = nowhere.command(&["doctor", "--json"]);
+    command.env("PATH", "").env("ROCLOAD_CACHE", nowhere.folder.path());
+    let ran: Ran = command.output().unwrap().into();
+    let checks = ran.json();
+    let check =
+        checks["checks"].as_array().unwrap().iter().find(|check| check["check"] == "server");
+    let hint = check.unwrap()["hint"].as_str().unwrap();
+    assert!(ran.code == Some(1) && hint.contains("rocload server install"), "{hint}");
+    for place in any("doctor_looks_for_the_server") {
+        assert_eq!(told(&place)["state"], "ok");
+    }
 }

@@ -4,13 +4,16 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use rocload::core::Millis;
 use rocload::http;
 use rocload::llama::Item;
 use rocload::llama::request::{Completion, Embeddings, Input, Prompt, Tokenize};
 use rocload::serve::{Class, Error, Setup};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::driver::{Driver, chat, words};
-use crate::fake::{CEILING, Fake};
+use crate::fake::{CEILING, Fake, exists};
 
 pub(crate) fn all_kinds_of_answers_come<D: Driver>(driver: &D) {
     let fake = Fake::new(&[]);
@@ -199,4 +202,43 @@ pub(crate) fn a_key_is_sent<D: Driver>(driver: &D) {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
     assert!(!String::from_utf8_lossy(&line).contains("secret-key"));
     driver.stop(&server, None).unwrap();
+}
+
+/// Holds a process (SIGSTOP), or lets it go on (SIGCONT).
+fn hold(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(pid.cast_signed()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+pub(crate) fn a_server_that_is_held_is_silent_and_goes_on<D: Driver>(driver: &D) {
+    let fake = Fake::new(&["tokens=200", "token-ms=2"]);
+    let setup = fake.with(|setup| setup.http.timeouts.idle = Some(Millis(300)));
+    let server = driver.start(setup).unwrap();
+    let pid = driver.ready(&server).unwrap().pid.unwrap();
+    let mut generation = chat(driver, &server, 200).unwrap();
+    assert!(driver.next(&mut generation, |_| ()).unwrap().is_some());
+    hold(pid, Signal::STOP);
+    // It runs and is silent: that is no end of the server.
+    let (_, end) = words(driver, &mut generation);
+    match end {
+        Err(Error::Http(http::Error::Expired(expired))) => {
+            assert_eq!(expired.phase, http::Phase::Idle);
+        }
+        other => panic!("{other:?}"),
+    }
+    hold(pid, Signal::CONT);
+    let whole: String = (0..200).map(|token| format!("t{token} ")).collect();
+    assert_eq!(driver.text(chat(driver, &server, 200).unwrap()).unwrap(), whole);
+    assert_eq!(driver.ready(&server).unwrap().pid, Some(pid));
+    assert_eq!(driver.stop(&server, None).unwrap(), Some(Class::StoppedClean));
+}
+
+pub(crate) fn a_server_that_is_held_can_be_stopped<D: Driver>(driver: &D) {
+    let fake = Fake::new(&[]);
+    let server = driver.start(fake.setup()).unwrap();
+    let pid = driver.ready(&server).unwrap().pid.unwrap();
+    hold(pid, Signal::STOP);
+    let class = driver.stop(&server, Some(Duration::from_millis(100))).unwrap();
+    assert_eq!(class, Some(Class::KilledByUs));
+    assert!(!exists(pid) && fake.records() == 0);
 }

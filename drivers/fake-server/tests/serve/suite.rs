@@ -47,6 +47,8 @@ macro_rules! suite {
             an_address_where_nobody_is_fails,
             a_backend_is_chosen_by_its_name,
             a_key_is_sent,
+            a_server_that_is_held_is_silent_and_goes_on,
+            a_server_that_is_held_can_be_stopped,
         );
         $crate::suite::suite!($driver, sweep:
             what_a_killed_program_leaves_is_swept,
