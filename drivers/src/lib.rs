@@ -100,7 +100,6 @@ pub mod discover;
 pub mod drive;
 #[cfg(all(any(feature = "blocking", feature = "tokio"), not(target_os = "linux")))]
 mod elsewhere;
-#[cfg(feature = "blocking")]
 #[cfg(any(feature = "blocking", feature = "tokio"))]
 pub mod encoder;
 #[cfg(any(feature = "blocking", feature = "tokio"))]

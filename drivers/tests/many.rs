@@ -174,7 +174,7 @@ fn ten_thousand_archives_through_loaders() {
     let most = CAP + 2 * rocload::default_threads().get() + 2;
     let check = |n: usize, kernel: Vec<u8>, before: (usize, usize)| {
         assert_eq!(kernel, content(n));
-        if n % 50 == 0 {
+        if n.is_multiple_of(50) {
             let now = descriptors();
             assert!(now <= before.0 + most, "{now} descriptors, at most {most} more");
         }
