@@ -418,7 +418,7 @@ fn a_reader_who_takes_little_gets_all_of_it() {
                 0 => break,
                 n => found.extend_from_slice(&piece[..n]),
             }
-            if found.len() % 7 == 0 {
+            if found.len().is_multiple_of(7) {
                 thread::sleep(Duration::from_micros(200));
             }
         }
