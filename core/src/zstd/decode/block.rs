@@ -215,10 +215,17 @@ mod tests {
     #[test]
     fn the_predefined_tables_are_what_their_counts_make() {
         let mut scratch = Scratch::new();
-        for (kind, log) in [(&LITERAL, 6), (&OFFSET, 5), (&MATCH, 6)] {
+        let kinds: [(&Kind, u32, &[Entry]); 3] = [
+            (&LITERAL, 6, &LITERAL_DEFAULT),
+            (&OFFSET, 5, &OFFSET_DEFAULT),
+            (&MATCH, 6, &MATCH_DEFAULT),
+        ];
+        for (kind, log, made) in kinds {
             let mut table = [0; 512];
             kind.build_default(log, &mut table, &mut scratch);
-            assert_eq!(&table[..1 << log], kind.default);
+            assert_eq!(&table[..1 << log], made);
+            // Made tables are room in an image, which narrow processors do without.
+            assert_eq!(kind.default, if WIDE { made } else { &[] });
             assert_eq!(kind.max_log - 3, log);
         }
     }
