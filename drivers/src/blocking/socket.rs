@@ -5,7 +5,6 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::http::Endpoint;
 
 /// How long to wait before a Unix socket with a full queue is tried again.
+#[cfg(not(target_vendor = "apple"))]
 const RETRY: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
@@ -76,7 +76,16 @@ impl AsFd for Socket {
     }
 }
 
+/// Apple's systems refuse where too many others wait already, and do not make anyone wait.
+#[cfg(target_vendor = "apple")]
+fn connect_unix(path: &Path, _limit: Option<Duration>) -> io::Result<UnixStream> {
+    let socket = UnixStream::connect(path)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
 /// Connecting to a Unix socket waits only where too many others wait already.
+#[cfg(not(target_vendor = "apple"))]
 fn connect_unix(path: &Path, limit: Option<Duration>) -> io::Result<UnixStream> {
     use rustix::net::{
         AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with,
@@ -94,6 +103,6 @@ fn connect_unix(path: &Path, limit: Option<Duration>) -> io::Result<UnixStream> 
         if let Some(left) = &mut left {
             *left = left.checked_sub(RETRY).ok_or(io::ErrorKind::TimedOut)?;
         }
-        thread::sleep(RETRY);
+        std::thread::sleep(RETRY);
     }
 }

@@ -1,5 +1,6 @@
 //! The file that an address of this process was mapped from.
 
+#[cfg(unix)]
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
