@@ -28,6 +28,10 @@ pub(super) fn once(seen: &mut u32, field: Field, at: u64, strict: bool) -> Resul
     Ok(())
 }
 
+/// Whether the shapes of every writer known are read by code of their own. Where registers are short,
+/// memory for code is short, too.
+const SHORTCUTS: bool = cfg!(target_pointer_width = "64");
+
 /// Containers that an entry's fields stand in: the root, `toc`, the binary, the entry.
 pub(super) const ENTRY_DEPTH: u8 = 4;
 /// Containers that a blob's fields stand in: the root, `blobs`, the blob.
@@ -63,7 +67,8 @@ pub(crate) fn read_entry<'a>(
     depth: u8,
     strict: bool,
 ) -> Result<Values<'a>, Error> {
-    match usual_entry(reader.rest()) {
+    let usual = if SHORTCUTS { usual_entry(reader.rest()) } else { None };
+    match usual {
         Some((values, len)) => {
             reader.pass(len);
             Ok(values)
@@ -216,7 +221,9 @@ fn usual_blob(bytes: &[u8]) -> Option<(Blob, usize)> {
 
 /// Reads a blob's map; both of its fields are required.
 pub(crate) fn read_blob(reader: &mut Reader<'_>, depth: u8, strict: bool) -> Result<Blob, Error> {
-    if let Some((blob, len)) = usual_blob(reader.rest()) {
+    if SHORTCUTS
+        && let Some((blob, len)) = usual_blob(reader.rest())
+    {
         reader.pass(len);
         return Ok(blob);
     }

@@ -12,7 +12,7 @@
 //! In a ring that room holds history, so there they wait in a buffer, and literals that are stored
 //! uncompressed can stay where they are ([`Apart`]).
 
-use super::wrong;
+use super::{WIDE, wrong};
 use crate::error::{ErrorKind, Full};
 use crate::limits::Cap;
 use crate::zstd::Fault;
@@ -209,6 +209,8 @@ impl<'a> Output<'a> {
 pub(super) trait Literals {
     /// Bytes that the fast loop may touch beyond what the block may write.
     const SLACK: usize;
+    /// Whether the fast loop is made for them.
+    const FAST: bool;
     /// Read position.
     fn at(&self) -> u32;
     fn set_at(&mut self, at: u32);
@@ -240,6 +242,8 @@ impl<'a> Apart<'a> {
 
 impl Literals for Apart<'_> {
     const SLACK: usize = 32;
+    // Memory for code is short where registers are: only slices have a fast loop there.
+    const FAST: bool = WIDE;
 
     #[inline(always)]
     fn at(&self) -> u32 {
@@ -295,6 +299,7 @@ impl Tail {
 
 impl Literals for Tail {
     const SLACK: usize = 16;
+    const FAST: bool = true;
 
     #[inline(always)]
     fn at(&self) -> u32 {

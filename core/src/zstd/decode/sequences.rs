@@ -165,7 +165,8 @@ pub(super) fn run<L: Literals>(
         left: count,
     };
     while run.left > 0 {
-        let sequence = match run.fast(out, literals) {
+        let fast = if L::FAST { run.fast(out, literals) } else { None };
+        let sequence = match fast {
             Some(sequence) => sequence,
             None => run.decode()?,
         };
