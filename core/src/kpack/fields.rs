@@ -221,9 +221,7 @@ fn usual_blob(bytes: &[u8]) -> Option<(Blob, usize)> {
 
 /// Reads a blob's map; both of its fields are required.
 pub(crate) fn read_blob(reader: &mut Reader<'_>, depth: u8, strict: bool) -> Result<Blob, Error> {
-    if SHORTCUTS
-        && let Some((blob, len)) = usual_blob(reader.rest())
-    {
+    if SHORTCUTS && let Some((blob, len)) = usual_blob(reader.rest()) {
         reader.pass(len);
         return Ok(blob);
     }
