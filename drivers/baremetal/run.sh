@@ -20,7 +20,7 @@ std=core profile=release
 case $name in
     lm3s6965evb) triple=thumbv7m-none-eabi flash=$((72 << 10)) ram=$((48 << 10)) profile=board ;;
     mps2-an385) triple=thumbv7m-none-eabi flash=$((224 << 10)) ram=$((160 << 10)) profile=board std=core,alloc ;;
-    x86_64) triple=x86_64-unknown-none flash=$((256 << 10)) ram=$((96 << 10)) ;;
+    x86_64) triple=x86_64-unknown-none flash=$((288 << 10)) ram=$((96 << 10)) ;;
     wasm32) triple=wasm32-unknown-unknown flash=$((288 << 10)) ram=$((192 << 10)) ;;
     *) usage ;;
 esac
