@@ -19,15 +19,14 @@ int main(int argc, char** argv) {
   free_kernel(archive, data);
   data = POISON;
   size = POISON_SIZE;
-  /* The first kernel is whole, the second is not. */
+  /* The second kernel is cut; of the first, which is whole, nobody can tell in a file that has changed. */
   CHECK(truncate(argv[1], 1024) == 0);
   errno = 0;
   CHECK(kpack_get_kernel(archive, "b", "gfx1030", &data, &size) == GONE);
   CHECK(errno != 0);
   CHECK(data == POISON && size == POISON_SIZE);
-  CHECK(kpack_get_kernel(archive, "a", "gfx1030", &data, &size) == KPACK_SUCCESS);
-  CHECK(size == 29 && memcmp(data, "the first kernel, which stays", 29) == 0);
-  free_kernel(archive, data);
+  CHECK(kpack_get_kernel(archive, "a", "gfx1030", &data, &size) == GONE);
+  CHECK(data == POISON && size == POISON_SIZE);
   /* And now there is nothing left. */
   CHECK(truncate(argv[1], 0) == 0);
   data = POISON;
