@@ -1,7 +1,7 @@
 //! GGUF headers.
 
-use laws::gguf as law;
 use laws::gguf::table;
+use laws::{gguf as law, limits, memory};
 use rocload_core::Limits;
 use rocload_core::gguf::{Options, Strictness};
 
@@ -46,6 +46,11 @@ pub fn gguf_reader(bytes: &[u8]) {
     let tolerant = Options { strictness: Strictness::Tolerant, ..options };
     hold(law::reads_as_the_naive_reader(bytes, tolerant));
     let names = ["general.architecture", "{arch}.context_length", "tokenizer.ggml.model"];
+    match seed >> 9 & 7 {
+        0 => hold(limits::gguf(bytes, seed)),
+        1 => hold(memory::gguf(bytes, &options.limits)),
+        _ => {}
+    }
     match seed >> 7 & 3 {
         0 => hold(law::wanted_keys_are_found(bytes, &names[..1 + (seed % 3) as usize])),
         1 => hold(law::summary(bytes, tolerant).map(|_| ())),

@@ -5,6 +5,7 @@
 
 use core::cell::RefCell;
 
+use laws::counting::Counting;
 use laws::{Broken, kernel, kpack, msgpack as law};
 use rocload_core::Limits;
 use rocload_core::kpack::Strictness;
@@ -20,19 +21,28 @@ mod roundtrip;
 mod search;
 mod serve;
 mod sse;
+mod structured;
 mod zstd;
 
 pub use bundle::bundle;
 pub use gguf::{gguf_reader, gguf_tensors};
 pub use gguf_split::gguf_split;
-pub use gpu::sysfs;
+pub use gpu::{sysfs, visible_devices};
 pub use http::http_response;
-pub use llama::{json_scan, llama_chunk};
+pub use llama::{json_scan, llama_bodies, llama_chunk};
 pub use roundtrip::kpack_roundtrip;
 pub use search::{hipk_reference, kpack_search, target_id};
-pub use serve::serve;
+pub use serve::{serve, serve_lines, serve_start};
 pub use sse::sse;
-pub use zstd::{zstd_frame, zstd_stream};
+pub use structured::{
+    gguf_fit, gguf_header, gguf_write, http_deadline, http_reply, http_request, kpack_model,
+    llama_events, llama_request, zstd_blocks,
+};
+pub use zstd::{frame_index, zstd_frame, zstd_stream};
+
+/// Counts what is allocated, for the laws of memory.
+#[global_allocator]
+static COUNTING: Counting = Counting;
 
 /// A target: its name, which its corpus and its dictionary have too, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -40,22 +50,37 @@ pub type Target = (&'static str, fn(&[u8]));
 /// Every target.
 pub const TARGETS: &[Target] = &[
     ("bundle", bundle),
+    ("frame_index", frame_index),
+    ("gguf_fit", gguf_fit),
+    ("gguf_header", gguf_header),
     ("gguf_reader", gguf_reader),
     ("gguf_split", gguf_split),
     ("gguf_tensors", gguf_tensors),
+    ("gguf_write", gguf_write),
     ("hipk_reference", hipk_reference),
+    ("http_deadline", http_deadline),
+    ("http_reply", http_reply),
+    ("http_request", http_request),
     ("http_response", http_response),
     ("json_scan", json_scan),
     ("kpack_kernel", kpack_kernel),
+    ("kpack_model", kpack_model),
     ("kpack_open", kpack_open),
     ("kpack_roundtrip", kpack_roundtrip),
     ("kpack_search", kpack_search),
+    ("llama_bodies", llama_bodies),
     ("llama_chunk", llama_chunk),
+    ("llama_events", llama_events),
+    ("llama_request", llama_request),
     ("msgpack", msgpack),
     ("serve", serve),
+    ("serve_lines", serve_lines),
+    ("serve_start", serve_start),
     ("sse", sse),
     ("sysfs", sysfs),
     ("target_id", target_id),
+    ("visible_devices", visible_devices),
+    ("zstd_blocks", zstd_blocks),
     ("zstd_frame", zstd_frame),
     ("zstd_stream", zstd_stream),
 ];
@@ -92,6 +117,11 @@ pub fn kpack_open(bytes: &[u8]) {
     let either = |bit: u64| BOTH[(seed >> bit & 1) as usize];
     hold(kpack::views_agree(bytes, &limits, either(0), Some(seed)));
     hold(kpack::owned_agrees(bytes, &limits, either(1), Some(seed)));
+    match seed >> 9 & 7 {
+        0 => hold(laws::limits::kpack(bytes, seed)),
+        1 => hold(laws::memory::kpack(bytes, &limits)),
+        _ => {}
+    }
     // Of a file that is now and then shorter or longer than it was said to be.
     let said = if seed.is_multiple_of(4) { total ^ (1 << (seed % 12)) } else { total };
     let strictness = BOTH[usize::from(seed.is_multiple_of(3))];

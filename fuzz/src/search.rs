@@ -1,13 +1,20 @@
 //! What a loader reads and how it searches.
 
 use laws::search::{Asked, goes_as_the_naive_one};
-use laws::{reference, target};
+use laws::{limits, memory, reference, target};
+use rocload_core::Limits;
 
 use crate::{hold, seed};
 
 /// Reference metadata against `rmpv`, and measuring it.
 pub fn hipk_reference(bytes: &[u8]) {
-    hold(reference::reads_and_measures(bytes, seed(bytes)));
+    let seed = seed(bytes);
+    hold(reference::reads_and_measures(bytes, seed));
+    match seed >> 9 & 7 {
+        0 => hold(limits::reference(bytes, seed)),
+        1 => hold(memory::walks(bytes, &Limits::default())),
+        _ => {}
+    }
 }
 
 /// Lines of target IDs: each against a naive twin, and its candidates against the line before.

@@ -2,6 +2,7 @@
 
 use core::cell::RefCell;
 
+use laws::frames::walked;
 use laws::zstd::{Decoders, first_frame, frames, pieces};
 use rocload_core::Limits;
 
@@ -29,6 +30,23 @@ fn sized<'a>(decoders: &mut Decoders, bytes: &'a [u8]) -> Option<(usize, &'a [u8
         _ => (usize::from(how & 31) << 8 | by) << 2,
     };
     Some((size, src))
+}
+
+/// A region of frames alone: two bytes that say where it lies and how much of it is missing or too
+/// much, then the source.
+pub fn frame_index(bytes: &[u8]) {
+    let Some((&[offset, differs], source)) = bytes.split_first_chunk::<2>() else { return };
+    let seed = seed(bytes);
+    let mut limits = Limits::default();
+    limits.kernels = if seed.is_multiple_of(4) { (seed >> 8) as u32 % 16 } else { 4096 };
+    let offset = u64::from(offset % 32);
+    let size = (source.len() as u64).saturating_sub(offset);
+    let size = match differs {
+        0..=191 => size,
+        192..=254 => (size + u64::from(differs)).saturating_sub(223),
+        255 => u64::MAX - offset + (seed & 1),
+    };
+    hold(walked(source, offset, size, &limits, Some(seed)));
 }
 
 /// Frames into a slice, in both layouts, against the C library.

@@ -120,3 +120,78 @@ fn kpack_search() {
 fn target_id() {
     replay("target_id", rocload_fuzz::target_id);
 }
+
+#[test]
+fn kpack_model() {
+    replay("kpack_model", rocload_fuzz::kpack_model);
+}
+
+#[test]
+fn zstd_blocks() {
+    replay("zstd_blocks", rocload_fuzz::zstd_blocks);
+}
+
+#[test]
+fn gguf_header() {
+    replay("gguf_header", rocload_fuzz::gguf_header);
+}
+
+#[test]
+fn gguf_write() {
+    replay("gguf_write", rocload_fuzz::gguf_write);
+}
+
+#[test]
+fn gguf_fit() {
+    replay("gguf_fit", rocload_fuzz::gguf_fit);
+}
+
+#[test]
+fn http_reply() {
+    replay("http_reply", rocload_fuzz::http_reply);
+}
+
+#[test]
+fn http_request() {
+    replay("http_request", rocload_fuzz::http_request);
+}
+
+#[test]
+fn http_deadline() {
+    replay("http_deadline", rocload_fuzz::http_deadline);
+}
+
+#[test]
+fn llama_events() {
+    replay("llama_events", rocload_fuzz::llama_events);
+}
+
+#[test]
+fn llama_request() {
+    replay("llama_request", rocload_fuzz::llama_request);
+}
+
+#[test]
+fn llama_bodies() {
+    replay("llama_bodies", rocload_fuzz::llama_bodies);
+}
+
+#[test]
+fn visible_devices() {
+    replay("visible_devices", rocload_fuzz::visible_devices);
+}
+
+#[test]
+fn serve_lines() {
+    replay("serve_lines", rocload_fuzz::serve_lines);
+}
+
+#[test]
+fn serve_start() {
+    replay("serve_start", rocload_fuzz::serve_start);
+}
+
+#[test]
+fn frame_index() {
+    replay("frame_index", rocload_fuzz::frame_index);
+}

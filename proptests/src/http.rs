@@ -9,6 +9,9 @@ use crate::random::Random;
 use crate::split::{self, Ending, Rules};
 use crate::{Broken, Verdict, require, same};
 
+pub mod deadline;
+pub mod request;
+
 /// An item that can be kept and compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {

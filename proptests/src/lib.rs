@@ -4,8 +4,14 @@
 //! A law takes bytes or a model and returns a [`Verdict`]: a law that is broken says so in a
 //! [`Broken`], it does not panic, so that a test can show that it is able to fail.
 //!
-//! - [`split`]: any chunking of the same bytes gives the same items and the same error. One law
-//!   for every [`Machine`](rocload_core::Machine).
+//! Eight kinds of them: split invariance, round trip, oracle agreement, no allocation, bounded
+//! memory, bounded work (steps are counted, no clock is read), poisoned after error, and limits
+//! respected. `proptests/README.md` has the table of which machine is held to what.
+//!
+//! - [`split`]: any chunking of the same bytes gives the same items and the same error; work is
+//!   bounded, and errors stay. One law for every [`Machine`](rocload_core::Machine).
+//! - [`memory`]: what machines take from the heap, by an allocator that counts ([`counting`]).
+//! - [`limits`]: nothing that is given out exceeds its cap.
 //! - [`msgpack`]: the reader and the writer against the crate `rmpv`.
 //! - [`kpack`]: the views and indexes of a table of contents against each other and a naive twin.
 //! - [`frames`]: the frame index against a naive walk.
@@ -26,6 +32,7 @@
 //! - [`http`]: responses in any chunking, against a naive reader.
 //! - [`serve`]: the supervisor by its properties, over scripts of what can happen.
 //! - [`sse`]: the parser of events against naive readers of streams.
+//! - `structured` (feature `structured`): models that arbitrary bytes choose.
 //! - [`machines`]: two machines to try drivers and the law itself on.
 //!
 //! ```
@@ -42,6 +49,7 @@
 use core::fmt;
 
 pub mod bundle;
+pub mod counting;
 #[cfg(feature = "alloc")]
 pub mod decompress;
 pub mod frames;
@@ -56,8 +64,10 @@ pub mod json;
 #[cfg(feature = "alloc")]
 pub mod kernel;
 pub mod kpack;
+pub mod limits;
 pub mod llama;
 pub mod machines;
+pub mod memory;
 pub mod msgpack;
 pub mod random;
 pub mod reference;
@@ -65,6 +75,8 @@ pub mod search;
 pub mod serve;
 pub mod split;
 pub mod sse;
+#[cfg(feature = "structured")]
+pub mod structured;
 pub mod target;
 #[cfg(feature = "alloc")]
 pub mod zstd;

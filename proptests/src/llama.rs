@@ -10,6 +10,9 @@ use rocload_core::{Limits, Storage};
 use crate::split::{self, Ending, Rules};
 use crate::{Broken, Verdict, require, same};
 
+pub mod bodies;
+pub mod requests;
+
 /// An item as text, and what it counts as.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kept {

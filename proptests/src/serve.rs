@@ -25,6 +25,9 @@ use crate::{Verdict, require, same};
 
 pub mod bytes;
 pub mod check;
+pub mod lines;
+#[cfg(feature = "alloc")]
+pub mod start;
 pub mod walk;
 
 use check::Checker;

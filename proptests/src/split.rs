@@ -17,7 +17,7 @@
 
 use core::fmt::Debug;
 
-use rocload_core::{End, Error, ItemKind, Limits, Machine, Need};
+use rocload_core::{End, Error, ErrorKind, ItemKind, Limits, Machine, Need};
 
 use crate::random::Random;
 use crate::{Broken, Verdict, require, same};
@@ -265,6 +265,10 @@ where
                 require(input.len() >= min, "fewer than `min` bytes is never an error", || {
                     format!("{error:?} for {} bytes at {start} of {min}", input.len())
                 })?;
+                if let ErrorKind::Limit { value, limit, .. } = error.kind {
+                    let over = value > limit;
+                    require(over, "a limit is told where it is exceeded", || format!("{error:?}"))?;
+                }
                 poisoned(machine, error, start, input)?;
                 break Ending::Failed(error);
             }

@@ -131,6 +131,29 @@ pub fn frames(decoders: &mut Decoders, src: &[u8], size: usize) -> Result<Given,
     }
 }
 
+/// A frame that is known to be sound, and what it holds: both layouts and the C library give that;
+/// the latter may refuse a block that is stored in more bytes than it may hold.
+///
+/// # Errors
+/// [`Broken`].
+pub fn sound(decoders: &mut Decoders, src: &[u8], content: &[u8]) -> Verdict {
+    let all = Ok(Decoded { consumed: src.len(), written: content.len() });
+    let mut dst = vec![0xa5; content.len()];
+    let fast = decode_frame(&mut decoders.fast, src, &mut dst);
+    same("a sound frame is decoded", &fast, &all)?;
+    same("to its content", &&dst[..], &content)?;
+    dst.fill(0x5a);
+    let small = decode_frame(&mut decoders.small, src, &mut dst);
+    same("in little memory too", &small, &all)?;
+    same("to the same content", &&dst[..], &content)?;
+    let theirs = decoders.by_c(src, content.len());
+    require(
+        theirs.as_deref() == Ok(content) || (theirs.is_err() && has_long_block(src)),
+        "the C library decodes what is sound",
+        || format!("{theirs:?} of {}", src.escape_ascii()),
+    )
+}
+
 /// The frame at which there is too little room declares a content of 2^64 - 1 bytes.
 fn declares_the_largest_size(src: &[u8], error: &Error) -> bool {
     let header = src.get(error.offset as usize..).map(Header::parse);

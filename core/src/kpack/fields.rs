@@ -39,10 +39,12 @@ const BLOB_DEPTH: u8 = 3;
 
 /// Passes over a value that stands inside `used` containers, of which `cap` may be nested.
 pub(super) fn skip_at(reader: &mut Reader<'_>, cap: u8, used: u8) -> Result<(), Error> {
+    let most = cap;
     reader.skip(cap.saturating_sub(used)).map_err(|mut error| {
         if let ErrorKind::Limit { cap: Cap::MsgpackDepth, value, limit } = &mut error.kind {
             *value += u64::from(used);
-            *limit += u64::from(used);
+            // The containers around it may be more than the cap: it is the cap that is told.
+            *limit = (*limit + u64::from(used)).min(most.into());
         }
         error
     })
@@ -251,4 +253,20 @@ pub(crate) fn read_blob(reader: &mut Reader<'_>, depth: u8, strict: bool) -> Res
         }
     }
     Ok(blob)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cap_is_told_however_many_containers_stand_around_a_value() {
+        for (cap, value) in [(0, 5), (3, 5), (4, 5)] {
+            let error = skip_at(&mut Reader::new(b"\x91\x01", 0), cap, 4).unwrap_err();
+            let limit = u64::from(cap);
+            let kind = ErrorKind::Limit { cap: Cap::MsgpackDepth, value, limit };
+            assert_eq!(error.kind, kind);
+        }
+        assert_eq!(skip_at(&mut Reader::new(b"\x91\x01", 0), 5, 4), Ok(()));
+    }
 }
