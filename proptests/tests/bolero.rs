@@ -73,7 +73,7 @@ fn readers_of_bytes_agree_with_their_twins() {
     each(|bytes| hold(json::reads_as_the_oracle(bytes)));
     each(|bytes| hold(reference::reads_and_measures(bytes, seed(bytes))));
     each(|bytes| {
-        hold(frames::walked(bytes, 0, bytes.len() as u64, &Limits::default(), Some(seed(bytes))))
+        hold(frames::walked(bytes, 0, bytes.len() as u64, &Limits::default(), Some(seed(bytes))));
     });
     each(|bytes| hold(bundle::sections_agree(bytes, seed(bytes))));
     each(|bytes| hold(gguf_split::names_agree(bytes)));

@@ -38,8 +38,7 @@ pub fn is_one_message(request: &Request<'_>) -> Verdict {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(len);
     let (head, rest) = bytes.split_at(end);
     same("the body is behind the blank line", &&rest[4.min(rest.len())..], &request.body)?;
-    let lines: Vec<&[u8]> =
-        head.split(|byte| *byte == b'\n').map(|line| line.trim_ascii_end()).collect();
+    let lines: Vec<&[u8]> = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).collect();
     let first = format!("{} {} HTTP/1.1", request.method.as_str(), request.target);
     same("the first line says what is wanted", &lines[0], &first.as_bytes())?;
     let fields = lines[1..].iter().map(|line| {

@@ -165,7 +165,7 @@ impl Header {
             let ty = types[usize::from(tensor.ty) % types.len()];
             let mut dims: Vec<u64> =
                 tensor.dims.iter().take(4).map(|dim| u64::from(*dim) % 5).collect();
-            let block = ty.block().map_or(1, |(elements, _)| u64::from(elements));
+            let block = ty.block().map_or(1, |(elements, _)| elements);
             match dims.first_mut() {
                 Some(first) => *first *= block,
                 None => dims.push(block),

@@ -642,3 +642,80 @@ fn sized(kind: u8, count: usize) -> Vec<u8> {
         _ => (u16::from(kind) | 1 << 2 | (count as u16) << 4).to_le_bytes().to_vec(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arbitrary::Unstructured;
+
+    use super::*;
+    use crate::random::Random;
+    use crate::zstd::{Decoders, sound};
+
+    /// What there is to be coded comes up, and is decoded.
+    #[test]
+    fn every_kind_of_block_table_and_stream_is_made() {
+        let (mut random, mut decoders) = (Random::new(1), Decoders::new());
+        // By mode and code; by kind of literals, four streams apart; offsets that are repeated.
+        let (mut modes, mut literals, mut sequences) = ([[0u32; 4]; 3], [0u32; 5], 0usize);
+        for _ in 0..4000 {
+            let bytes: Vec<u8> = (0..600).map(|_| random.next() as u8).collect();
+            let Ok(mut frame) = Frame::arbitrary_take_rest(Unstructured::new(&bytes)) else {
+                continue;
+            };
+            frame.lies.clear();
+            let (bytes, content) = frame.bytes();
+            sound(&mut decoders, &bytes, &content.unwrap()).unwrap();
+            let mut state = State {
+                content: Vec::new(),
+                offsets: [1, 4, 8],
+                tables: [None, None, None],
+                huffman: None,
+                window: 1 << 17,
+            };
+            for block in frame.blocks.iter().take(12) {
+                let (kind, _, body) = block.store(&mut state);
+                if kind != 2 {
+                    continue;
+                }
+                let (size, stored) = literal_sizes(&body);
+                literals[usize::from(body[0] & 3) + if body[0] & 15 == 10 { 2 } else { 0 }] += 1;
+                assert!(size <= MOST);
+                let section = &body[stored..];
+                sequences += usize::from(section[0]);
+                if section[0] > 0 {
+                    for (which, seen) in modes.iter_mut().enumerate() {
+                        seen[usize::from(section[1] >> (6 - 2 * which) & 3)] += 1;
+                    }
+                }
+            }
+        }
+        let seen = modes.iter().flatten().chain(&literals).all(|seen| *seen > 20);
+        assert!(seen && sequences > 4000, "{modes:?} {literals:?} {sequences}");
+    }
+
+    /// The size of the literals at the front of a block, and where its sequences begin.
+    fn literal_sizes(body: &[u8]) -> (usize, usize) {
+        let word = |len: usize| {
+            body[..len].iter().rev().fold(0u64, |word, byte| word << 8 | u64::from(*byte))
+        };
+        let (kind, format) = (body[0] & 3, body[0] >> 2 & 3);
+        match (kind, format) {
+            (0 | 1, 0 | 2) => {
+                let size = usize::from(body[0] >> 3);
+                (size, 1 + if kind == 0 { size } else { 1 })
+            }
+            (0 | 1, _) => {
+                let size = word(2) as usize >> 4;
+                (size, 2 + if kind == 0 { size } else { 1 })
+            }
+            (_, 0) => {
+                let word = word(3) as usize;
+                (word >> 4 & 1023, 3 + (word >> 14))
+            }
+            (_, _) => {
+                let word = word(4) as usize;
+                (word >> 4 & 16_383, 4 + (word >> 18))
+            }
+        }
+    }
+}
