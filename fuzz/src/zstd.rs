@@ -44,7 +44,8 @@ pub fn frame_index(bytes: &[u8]) {
     let size = match differs {
         0..=191 => size,
         192..=254 => (size + u64::from(differs)).saturating_sub(223),
-        255 => u64::MAX - offset + (seed & 1),
+        // To the end of what can be said, and beyond it.
+        255 => (u64::MAX - offset).saturating_add(seed & 1),
     };
     hold(walked(source, offset, size, &limits, Some(seed)));
 }

@@ -1,7 +1,7 @@
 //! How a server is started: arguments and environment.
 
 use rocload_core::serve::environment::{Environment, Fate};
-use rocload_core::serve::plan::{Plan, Settings};
+use rocload_core::serve::plan::{Endpoint, Plan, Settings};
 
 use crate::{Verdict, require, same};
 
@@ -31,7 +31,11 @@ pub fn arguments_are_sound(settings: &Settings<'_>) -> Verdict {
         &&args[..2],
         &&[b"--model".to_vec(), settings.model.to_vec()][..],
     )?;
-    let values = [settings.model, settings.alias.unwrap_or_default().as_bytes()];
+    let host = match settings.endpoint {
+        Endpoint::Tcp { host, .. } => host.as_bytes(),
+        Endpoint::Unix(path) => path,
+    };
+    let values = [settings.model, settings.alias.unwrap_or_default().as_bytes(), host];
     let mut flags: Vec<&[u8]> = args[..own].iter().map(Vec::as_slice).collect();
     flags.retain(|arg| arg.starts_with(b"--") && !values.contains(arg));
     let count = flags.len();
