@@ -23,10 +23,10 @@ fn archives_take_no_heap_or_a_bounded_part_of_it() {
         }
         memory::kpack(&bytes, &Limits::default())
             .unwrap_or_else(|broken| panic!("{}: {broken}", archive.name()));
-        (0..40).for_each(|seed| {
+        for seed in 0..40 {
             limits::kpack(&bytes, seed)
-                .unwrap_or_else(|broken| panic!("{}: {broken}", archive.name()))
-        });
+                .unwrap_or_else(|broken| panic!("{}: {broken}", archive.name()));
+        }
         memory::walks(&bytes, &Limits::default()).unwrap();
         seen += 1;
     }
@@ -39,9 +39,9 @@ fn headers_take_no_heap_or_a_bounded_part_of_it() {
         let bytes = std::fs::read(case.file()).unwrap();
         memory::gguf(&bytes, &Limits::default())
             .unwrap_or_else(|broken| panic!("{}: {broken}", case.path));
-        (0..40).for_each(|seed| {
-            limits::gguf(&bytes, seed).unwrap_or_else(|broken| panic!("{}: {broken}", case.path))
-        });
+        for seed in 0..40 {
+            limits::gguf(&bytes, seed).unwrap_or_else(|broken| panic!("{}: {broken}", case.path));
+        }
     }
 }
 
