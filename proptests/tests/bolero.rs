@@ -1,6 +1,7 @@
 //! The laws of the fuzz targets over what the engine of bolero makes: bytes for readers, models for
 //! what bytes alone do not reach. It prints the seed of what fails: `BOLERO_RANDOM_SEED=... cargo test`
 //! runs that again.
+#![cfg(target_has_atomic = "64")]
 
 use std::cell::RefCell;
 use std::panic::RefUnwindSafe;
