@@ -180,16 +180,16 @@ fn until_gone(client: &TcpStream) {
 
 /// Reads what comes before a moment.
 fn read_until(client: &mut TcpStream, chunk: &mut [u8], until: Instant) -> io::Result<usize> {
-    let left = until.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        return Err(io::ErrorKind::TimedOut.into());
-    }
-    client.set_read_timeout(Some(left))?;
-    match client.read(chunk) {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-            read_until(client, chunk, until)
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
         }
-        read => read,
+        client.set_read_timeout(Some(left))?;
+        match client.read(chunk) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
     }
 }
 
