@@ -13,6 +13,9 @@ SERVERS=$CACHE/servers
 # shellcheck disable=SC2034  # for the steps
 TARGET=${CARGO_TARGET_DIR:-$ROOT/target}
 
+# What only an edit and a second build would use is not kept: it is gigabytes, and takes time to write.
+export CARGO_INCREMENTAL=0
+
 # Debian's Rust, which one step installs, must not stand before the toolchain that the others use.
 if [ -d "${CARGO_HOME:-$HOME/.cargo}/bin" ]; then
     PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH

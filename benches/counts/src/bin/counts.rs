@@ -7,7 +7,7 @@
 //! ```
 //!
 //! It needs valgrind and gungraun-runner, in the version that Cargo.lock has of gungraun: named by
-//! `GUNGRAUN_RUNNER`, in the cache where `.ci/later/77-counts` puts it, or on the path. That step gets
+//! `GUNGRAUN_RUNNER`, in the cache where `.ci/steps/77-counts` puts it, or on the path. That step gets
 //! both, and passes `--renew` on.
 #![allow(clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
 
@@ -19,7 +19,7 @@ use std::process::{Command, ExitCode, Stdio};
 use rocload_counts::baseline::{Counts, TOLERANCE, compare};
 use rocload_counts::summary;
 
-const RENEW: &str = "run `.ci/later/77-counts --renew` and commit benches/counts/baseline.txt";
+const RENEW: &str = "run `.ci/steps/77-counts --renew` and commit benches/counts/baseline.txt";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
