@@ -119,6 +119,12 @@ pub mod sse;
 mod store;
 pub mod zstd;
 
+/// Registers have 64 bits. Where they do not, what saves instructions there costs more than it saves,
+/// and memory for code is short: the zstd decoder computes masks, decodes streams one after another,
+/// copies each sequence with its checks and makes what its tables are made from when it is needed, and
+/// the usual shapes of a table of contents are read as any other.
+pub(crate) const WIDE: bool = cfg!(target_pointer_width = "64");
+
 pub use cursor::Cursor;
 pub use error::{Class, Error, ErrorKind, Full};
 pub use limits::{Cap, Limits};

@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use super::walk::kpack;
 use super::{Blob, Fault, Field, Repeated};
+use crate::WIDE;
 use crate::error::{Error, ErrorKind};
 use crate::limits::Cap;
 use crate::msgpack::{Reader, front_uint};
@@ -27,10 +28,6 @@ pub(super) fn once(seen: &mut u32, field: Field, at: u64, strict: bool) -> Resul
     *seen |= bit;
     Ok(())
 }
-
-/// Whether the shapes of every writer known are read by code of their own. Where registers are short,
-/// memory for code is short, too.
-const SHORTCUTS: bool = cfg!(target_pointer_width = "64");
 
 /// Containers that an entry's fields stand in: the root, `toc`, the binary, the entry.
 pub(super) const ENTRY_DEPTH: u8 = 4;
@@ -69,7 +66,7 @@ pub(crate) fn read_entry<'a>(
     depth: u8,
     strict: bool,
 ) -> Result<Values<'a>, Error> {
-    let usual = if SHORTCUTS { usual_entry(reader.rest()) } else { None };
+    let usual = if WIDE { usual_entry(reader.rest()) } else { None };
     match usual {
         Some((values, len)) => {
             reader.pass(len);
@@ -223,7 +220,7 @@ fn usual_blob(bytes: &[u8]) -> Option<(Blob, usize)> {
 
 /// Reads a blob's map; both of its fields are required.
 pub(crate) fn read_blob(reader: &mut Reader<'_>, depth: u8, strict: bool) -> Result<Blob, Error> {
-    if SHORTCUTS && let Some((blob, len)) = usual_blob(reader.rest()) {
+    if WIDE && let Some((blob, len)) = usual_blob(reader.rest()) {
         reader.pass(len);
         return Ok(blob);
     }

@@ -4,13 +4,15 @@
 
 use super::fse::{self, Description, Scratch};
 use super::literals::{self, Huffman};
-use super::output::{Apart, Literals, Output, Tail};
-use super::sequences::{self, Offsets, Tables};
+use super::output::{Apart, FastLiterals, Literals, Output, Tail};
+use super::sequences::{self, Offsets, Run, Sequence, Tables};
 use super::tables::{
     Entry, LITERAL_COUNTS, LITERAL_DEFAULT, LITERAL_LENGTHS, MATCH_COUNTS, MATCH_DEFAULT,
-    MATCH_LENGTHS, OFFSET_COUNTS, OFFSET_DEFAULT, OFFSETS, Templates,
+    MATCH_LENGTHS, OFFSET_COUNTS, OFFSET_DEFAULT, OFFSETS, Templates, literal_lengths,
+    match_lengths, offsets,
 };
-use super::{WIDE, wrong};
+use super::wrong;
+use crate::WIDE;
 use crate::error::ErrorKind;
 use crate::zstd::Fault;
 use crate::zstd::frame::Literals as Section;
@@ -74,19 +76,38 @@ pub(super) fn decode<const TAIL: bool>(
     execute(state, Apart::new(buffer, count), src, after, out)
 }
 
-/// Reads the sequences section, which is `src[at..]`, and executes it.
-fn execute<L: Literals>(
+/// Reads the sequences section, which is `src[at..]`, and executes it. Where there is no fast loop,
+/// which is made for each kind of literals, one code serves them all.
+fn execute<L: FastLiterals>(
     state: &mut State,
     mut literals: L,
     src: &[u8],
     at: usize,
     out: &mut Output<'_>,
 ) -> Result<(), ErrorKind> {
+    if WIDE {
+        let fast =
+            |run: &mut Run<'_>, out: &mut Output<'_>, literals: &mut L| run.fast(out, literals);
+        execute_by(state, &mut literals, src, at, out, fast)
+    } else {
+        execute_by::<dyn Literals>(state, &mut literals, src, at, out, sequences::never)
+    }
+}
+
+/// See [`sequences::run`] for `fast`.
+fn execute_by<L: Literals + ?Sized>(
+    state: &mut State,
+    literals: &mut L,
+    src: &[u8],
+    at: usize,
+    out: &mut Output<'_>,
+    fast: impl Fn(&mut Run<'_>, &mut Output<'_>, &mut L) -> Option<Sequence>,
+) -> Result<(), ErrorKind> {
     let (count, len) = count(&src[at..]).ok_or(wrong(Fault::SequenceBits))?;
     if count > 0 {
         let bits = at + len + read_tables(state, &src[at + len..])?;
         let State { tables, offsets, .. } = state;
-        sequences::run(tables, offsets, src, bits, count, out, &mut literals)?;
+        sequences::run(tables, offsets, src, bits, count, out, literals, fast)?;
     } else if at + len < src.len() {
         return Err(wrong(Fault::SequenceBits));
     }
@@ -122,33 +143,34 @@ fn read_tables(state: &mut State, src: &[u8]) -> Result<usize, ErrorKind> {
 static LITERAL: Kind = Kind {
     symbols: 36,
     max_log: 9,
-    default: if WIDE { &LITERAL_DEFAULT } else { &[] },
+    made: if WIDE { Some((&LITERAL_DEFAULT, &LITERAL_LENGTHS)) } else { None },
     counts: &LITERAL_COUNTS,
-    templates: &LITERAL_LENGTHS,
+    templates: literal_lengths,
 };
 static OFFSET: Kind = Kind {
     symbols: 32,
     max_log: 8,
-    default: if WIDE { &OFFSET_DEFAULT } else { &[] },
+    made: if WIDE { Some((&OFFSET_DEFAULT, &OFFSETS)) } else { None },
     counts: &OFFSET_COUNTS,
-    templates: &OFFSETS,
+    templates: offsets,
 };
 static MATCH: Kind = Kind {
     symbols: 53,
     max_log: 9,
-    default: if WIDE { &MATCH_DEFAULT } else { &[] },
+    made: if WIDE { Some((&MATCH_DEFAULT, &MATCH_LENGTHS)) } else { None },
     counts: &MATCH_COUNTS,
-    templates: &MATCH_LENGTHS,
+    templates: match_lengths,
 };
 
 /// What the three kinds of table differ in.
 struct Kind {
     symbols: usize,
     max_log: u32,
-    /// The predefined table where it is not made from its counts, and these.
-    default: &'static [Entry],
+    /// The predefined table and the templates, where they are not made when they are needed.
+    made: Option<(&'static [Entry], &'static Templates)>,
+    /// What they are made from.
     counts: &'static [i8],
-    templates: &'static Templates,
+    templates: fn() -> Templates,
 }
 
 impl Kind {
@@ -158,7 +180,15 @@ impl Kind {
             *count = of_default.into();
         }
         let description = Description { log, symbols: self.counts.len(), len: 0 };
-        fse::build(table, &description, self.templates, scratch);
+        self.build(&description, table, scratch);
+    }
+
+    /// Makes the table that `scratch.counts` describes.
+    fn build(&self, description: &Description, table: &mut [Entry], scratch: &mut Scratch) {
+        match self.made {
+            Some((_, templates)) => fse::build(table, description, templates, scratch),
+            None => fse::build(table, description, &(self.templates)(), scratch),
+        }
     }
 
     /// Makes the table ready that `mode` asks for, from the front of `src`; returns the bytes used.
@@ -174,10 +204,9 @@ impl Kind {
         match mode {
             0 => {
                 let of_default = self.max_log - 3;
-                if WIDE {
-                    table[..self.default.len()].copy_from_slice(self.default);
-                } else {
-                    self.build_default(of_default, table, scratch);
+                match self.made {
+                    Some((default, _)) => table[..default.len()].copy_from_slice(default),
+                    None => self.build_default(of_default, table, scratch),
                 }
                 *log = Some(of_default as u8);
                 Ok(0)
@@ -189,7 +218,10 @@ impl Kind {
                     return Err(BAD);
                 }
                 // A single state, which no bits lead away from.
-                table[0] = self.templates[symbol];
+                table[0] = match self.made {
+                    Some((_, templates)) => templates[symbol],
+                    None => (self.templates)()[symbol],
+                };
                 *log = Some(0);
                 Ok(1)
             }
@@ -198,7 +230,7 @@ impl Kind {
                 let counts = &mut scratch.counts;
                 let description =
                     fse::describe(src, self.max_log, self.symbols, counts).ok_or(BAD)?;
-                fse::build(table, &description, self.templates, scratch);
+                self.build(&description, table, scratch);
                 *log = Some(description.log as u8);
                 Ok(description.len)
             }
@@ -225,7 +257,7 @@ mod tests {
             kind.build_default(log, &mut table, &mut scratch);
             assert_eq!(&table[..1 << log], made);
             // Made tables are room in an image, which narrow processors do without.
-            assert_eq!(kind.default, if WIDE { made } else { &[] });
+            assert_eq!(kind.made.map(|(table, _)| table), WIDE.then_some(made));
             assert_eq!(kind.max_log - 3, log);
         }
     }

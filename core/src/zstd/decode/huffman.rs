@@ -10,7 +10,8 @@
 use super::bits::Backward;
 use super::fse::{self, Scratch};
 use super::tables::{Entry, LENGTH_SHIFT, small};
-use super::{WIDE, wrong};
+use super::wrong;
+use crate::WIDE;
 use crate::error::ErrorKind;
 use crate::zstd::Fault;
 

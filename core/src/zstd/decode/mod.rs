@@ -60,6 +60,7 @@ use core::fmt;
 
 use super::frame::Next;
 use super::{Decompress, Fault, MAX_BLOCK, scan};
+use crate::WIDE;
 use crate::error::{Error, ErrorKind, Full};
 use crate::limits::Limits;
 use crate::need::Storage;
@@ -84,11 +85,6 @@ pub use frame::Decoded;
 const fn wrong(fault: Fault) -> ErrorKind {
     ErrorKind::Zstd(fault)
 }
-
-/// Registers have 64 bits. Where they do not, what saves instructions there costs more than it
-/// saves, and memory for code is short: masks are computed, streams are decoded one after another,
-/// and the predefined tables are made when they are needed.
-const WIDE: bool = cfg!(target_pointer_width = "64");
 
 /// Bytes of literals in the fast [`Workspace`]: those of any block, and what a copy overshoots.
 pub const LITERALS: usize = MAX_BLOCK as usize + 32;
@@ -154,7 +150,8 @@ pub fn decode_frame<const L: usize>(
     dst: &mut [u8],
 ) -> Result<Decoded, Error> {
     let Workspace { state, literals } = workspace;
-    if L == 0 {
+    // The two ways of decoding share all their code where memory for code is short.
+    if L == 0 && WIDE {
         frame::decode::<true>(state, literals, src, dst)
     } else {
         frame::decode::<false>(state, literals, src, dst)

@@ -12,7 +12,7 @@
 //! In a ring that room holds history, so there they wait in a buffer, and literals that are stored
 //! uncompressed can stay where they are ([`Apart`]).
 
-use super::{WIDE, wrong};
+use super::wrong;
 use crate::error::{ErrorKind, Full};
 use crate::limits::Cap;
 use crate::zstd::Fault;
@@ -207,10 +207,16 @@ impl<'a> Output<'a> {
 
 /// Literals of a block that wait to be copied.
 pub(super) trait Literals {
+    /// Moves `n` literals to `out`, where `matched` bytes will follow, with all checks.
+    fn copy(&mut self, n: usize, matched: usize, out: &mut Output<'_>) -> Result<(), ErrorKind>;
+    /// How many are left.
+    fn left(&self) -> usize;
+}
+
+/// What the fast loop does with them.
+pub(super) trait FastLiterals: Literals {
     /// Bytes that the fast loop may touch beyond what the block may write.
     const SLACK: usize;
-    /// Whether the fast loop is made for them.
-    const FAST: bool;
     /// Read position.
     fn at(&self) -> u32;
     fn set_at(&mut self, at: u32);
@@ -219,10 +225,6 @@ pub(super) trait Literals {
     fn wide(&self, dst: &[u8], at: u32, w: u32, literals: u32, matched: u32) -> bool;
     /// Sixteen bytes at `from`.
     fn chunk(&self, dst: &[u8], from: usize) -> [u8; 16];
-    /// Moves `n` literals to `out`, where `matched` bytes will follow, with all checks.
-    fn copy(&mut self, n: usize, matched: usize, out: &mut Output<'_>) -> Result<(), ErrorKind>;
-    /// How many are left.
-    fn left(&self) -> usize;
 }
 
 /// Literals in memory of their own, or in the input where they are stored as they are.
@@ -241,9 +243,23 @@ impl<'a> Apart<'a> {
 }
 
 impl Literals for Apart<'_> {
+    fn copy(&mut self, n: usize, matched: usize, out: &mut Output<'_>) -> Result<(), ErrorKind> {
+        if n > self.left() {
+            return Err(wrong(Fault::Literals));
+        }
+        out.fits(n + matched)?;
+        out.extend(&self.bytes[self.at..self.at + n])?;
+        self.at += n;
+        Ok(())
+    }
+
+    fn left(&self) -> usize {
+        self.end.saturating_sub(self.at)
+    }
+}
+
+impl FastLiterals for Apart<'_> {
     const SLACK: usize = 32;
-    // Memory for code is short where registers are: only slices have a fast loop there.
-    const FAST: bool = WIDE;
 
     #[inline(always)]
     fn at(&self) -> u32 {
@@ -268,20 +284,6 @@ impl Literals for Apart<'_> {
         chunk.copy_from_slice(&self.bytes[from..from + 16]);
         chunk
     }
-
-    fn copy(&mut self, n: usize, matched: usize, out: &mut Output<'_>) -> Result<(), ErrorKind> {
-        if n > self.left() {
-            return Err(wrong(Fault::Literals));
-        }
-        out.fits(n + matched)?;
-        out.extend(&self.bytes[self.at..self.at + n])?;
-        self.at += n;
-        Ok(())
-    }
-
-    fn left(&self) -> usize {
-        self.end.saturating_sub(self.at)
-    }
 }
 
 /// Literals at the end of the room that the block may write.
@@ -298,8 +300,23 @@ impl Tail {
 }
 
 impl Literals for Tail {
+    fn copy(&mut self, n: usize, matched: usize, out: &mut Output<'_>) -> Result<(), ErrorKind> {
+        let after = self.left().checked_sub(n).ok_or(wrong(Fault::Literals))?;
+        // The literals after these have to fit behind the match, too.
+        out.fits(n + matched + after)?;
+        out.dst.copy_within(self.at..self.at + n, out.at);
+        out.at += n;
+        self.at += n;
+        Ok(())
+    }
+
+    fn left(&self) -> usize {
+        self.end.saturating_sub(self.at)
+    }
+}
+
+impl FastLiterals for Tail {
     const SLACK: usize = 16;
-    const FAST: bool = true;
 
     #[inline(always)]
     fn at(&self) -> u32 {
@@ -323,20 +340,6 @@ impl Literals for Tail {
         let mut chunk = [0; 16];
         chunk.copy_from_slice(&dst[from..from + 16]);
         chunk
-    }
-
-    fn copy(&mut self, n: usize, matched: usize, out: &mut Output<'_>) -> Result<(), ErrorKind> {
-        let after = self.left().checked_sub(n).ok_or(wrong(Fault::Literals))?;
-        // The literals after these have to fit behind the match, too.
-        out.fits(n + matched + after)?;
-        out.dst.copy_within(self.at..self.at + n, out.at);
-        out.at += n;
-        self.at += n;
-        Ok(())
-    }
-
-    fn left(&self) -> usize {
-        self.end.saturating_sub(self.at)
     }
 }
 

@@ -25,7 +25,7 @@
 use core::hint::select_unpredictable;
 
 use super::bits::{Backward, start};
-use super::output::{Literals, Output};
+use super::output::{FastLiterals, Literals, Output};
 use super::tables::{Entry, LENGTH_SHIFT, OFFSET_SHIFT, mask};
 use super::wrong;
 use crate::error::ErrorKind;
@@ -115,7 +115,7 @@ fn repeat([a, b, c]: Offsets, value: u32, no_literals: bool) -> (u32, Offsets) {
 }
 
 /// What a block's sequences are at.
-struct Run<'a> {
+pub(super) struct Run<'a> {
     tables: &'a Tables,
     /// Ends where the bit stream ends, and begins up to eight bytes before it.
     stream: &'a [u8],
@@ -132,8 +132,10 @@ struct Run<'a> {
     left: u32,
 }
 
-/// Decodes and executes `count` sequences, whose bits are `src[at..]`.
-pub(super) fn run<L: Literals>(
+/// Decodes and executes `count` sequences, whose bits are `src[at..]`, those of the usual kind by
+/// `fast`: that is [`Run::fast`], or [`never`] where there is no such loop.
+#[expect(clippy::too_many_arguments, reason = "each is a part of the block's state of its own")]
+pub(super) fn run<L: Literals + ?Sized>(
     tables: &Tables,
     offsets: &mut Offsets,
     src: &[u8],
@@ -141,6 +143,7 @@ pub(super) fn run<L: Literals>(
     count: u32,
     out: &mut Output<'_>,
     literals: &mut L,
+    fast: impl Fn(&mut Run<'_>, &mut Output<'_>, &mut L) -> Option<Sequence>,
 ) -> Result<(), ErrorKind> {
     let from = at.saturating_sub(8);
     let stream = &src[from..];
@@ -165,8 +168,7 @@ pub(super) fn run<L: Literals>(
         left: count,
     };
     while run.left > 0 {
-        let fast = if L::FAST { run.fast(out, literals) } else { None };
-        let sequence = match fast {
+        let sequence = match fast(&mut run, out, literals) {
             Some(sequence) => sequence,
             None => run.decode()?,
         };
@@ -175,6 +177,15 @@ pub(super) fn run<L: Literals>(
     *offsets = run.offsets;
     // The last sequence leaves no bit behind, and has taken none that is not there.
     if run.end == run.front { Ok(()) } else { Err(wrong(Fault::SequenceBits)) }
+}
+
+/// No sequence is of the usual kind.
+pub(super) fn never(
+    _: &mut Run<'_>,
+    _: &mut Output<'_>,
+    _: &mut (dyn Literals + '_),
+) -> Option<Sequence> {
+    None
 }
 
 impl Run<'_> {
@@ -203,7 +214,11 @@ impl Run<'_> {
     /// Decodes and executes sequences until one is not of the usual kind: `None` when it has to
     /// be decoded by [`decode`](Self::decode), else what [`execute`] is to do.
     #[inline(never)]
-    fn fast<L: Literals>(&mut self, out: &mut Output<'_>, literals: &mut L) -> Option<Sequence> {
+    pub(super) fn fast<L: FastLiterals>(
+        &mut self,
+        out: &mut Output<'_>,
+        literals: &mut L,
+    ) -> Option<Sequence> {
         let Run { tables, stream, mut literal, mut matched, mut offset, mut left, .. } = *self;
         let mut offsets = self.offsets;
         // The first bit of the eight bytes to load, plus 7; it wraps around where they would
@@ -269,7 +284,7 @@ impl Run<'_> {
 
 /// Copies in steps of 16 bytes, up to 15 more than `len`.
 #[inline(always)]
-fn copy_literals<L: Literals>(literals: &L, from: u32, dst: &mut [u8], to: u32, len: u32) {
+fn copy_literals<L: FastLiterals>(literals: &L, from: u32, dst: &mut [u8], to: u32, len: u32) {
     let (from, to, len) = (from as usize, to as usize, len as usize);
     let chunk: [u8; 16] = literals.chunk(dst, from);
     dst[to..to + 16].copy_from_slice(&chunk);
@@ -311,7 +326,7 @@ fn copy_32(dst: &mut [u8], from: usize, to: usize) {
 }
 
 /// Executes any sequence, byte-exact and with every check.
-fn execute<L: Literals>(
+fn execute<L: Literals + ?Sized>(
     sequence: Sequence,
     out: &mut Output<'_>,
     literals: &mut L,

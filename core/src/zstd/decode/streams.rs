@@ -15,7 +15,8 @@
 
 use super::bits::{start, window, word};
 use super::huffman::{MAX_BITS, Table};
-use super::{WIDE, wrong};
+use super::wrong;
+use crate::WIDE;
 use crate::error::ErrorKind;
 use crate::zstd::Fault;
 

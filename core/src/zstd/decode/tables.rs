@@ -14,9 +14,10 @@
 //! and one comparison tell whether one refill is enough. The counts are whole bytes, so that
 //! zero-extending moves extract them and [`MASK`] needs no bounds check.
 //!
-//! Every table here is computed at compile time from the counts of RFC 8878, 3.1.1.3.2.2.
+//! Every table here is computed at compile time from the counts of RFC 8878, 3.1.1.3.2.2; where memory
+//! for code is short, the same functions make it when it is needed.
 
-use super::WIDE;
+use crate::WIDE;
 
 /// One state of an FSE table.
 pub(super) type Entry = u64;
@@ -45,12 +46,12 @@ pub(super) const LENGTH_SHIFT: u32 = 40;
 pub(super) const OFFSET_SHIFT: u32 = 32;
 
 /// Extra bits of each literal length code (RFC 8878, 3.1.1.3.2.1.1).
-const LITERAL_BITS: [u8; 36] = [
+static LITERAL_BITS: [u8; 36] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11,
     12, 13, 14, 15, 16,
 ];
 /// Extra bits of each match length code (RFC 8878, 3.1.1.3.2.1.1).
-const MATCH_BITS: [u8; 53] = [
+static MATCH_BITS: [u8; 53] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
 ];
@@ -69,7 +70,8 @@ pub(super) const fn state(bits: u32, next: u32) -> Entry {
 /// that a masked symbol indexes it unchecked.
 pub(super) type Templates = [Entry; 64];
 
-/// Lengths follow one another without gaps.
+/// Lengths follow one another without gaps. One copy serves both kinds.
+#[inline(never)]
 const fn lengths(first: u32, extra: &[u8]) -> Templates {
     let mut entries = [0; 64];
     let mut value = first;
@@ -83,12 +85,24 @@ const fn lengths(first: u32, extra: &[u8]) -> Templates {
 }
 
 /// By literal length code.
-pub(super) static LITERAL_LENGTHS: Templates = lengths(0, &LITERAL_BITS);
+pub(super) static LITERAL_LENGTHS: Templates = literal_lengths();
+/// The same, made now.
+pub(super) const fn literal_lengths() -> Templates {
+    lengths(0, &LITERAL_BITS)
+}
+
 /// By match length code.
-pub(super) static MATCH_LENGTHS: Templates = lengths(3, &MATCH_BITS);
+pub(super) static MATCH_LENGTHS: Templates = match_lengths();
+/// The same, made now.
+pub(super) const fn match_lengths() -> Templates {
+    lengths(3, &MATCH_BITS)
+}
+
 /// By offset code. A value from 4 on is an offset plus 3. The two codes below that choose among
 /// the repeated offsets have the choice itself, 0 to 2, as their value.
-pub(super) static OFFSETS: Templates = {
+pub(super) static OFFSETS: Templates = offsets();
+/// The same, made now.
+pub(super) const fn offsets() -> Templates {
     let mut entries = [0; 64];
     let mut code = 0;
     while code < 32 {
@@ -97,7 +111,7 @@ pub(super) static OFFSETS: Templates = {
         code += 1;
     }
     entries
-};
+}
 
 /// The plain construction of RFC 8878, 4.1.1, for tables of up to 64 states: entries whose value
 /// is the symbol, at [`LENGTH_SHIFT`]. `counts` must sum up to `1 << log`, each -1 as 1.
