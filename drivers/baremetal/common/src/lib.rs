@@ -2,7 +2,7 @@
 //! and broken ones, and checks what it finds.
 //!
 //! A loader brings three things, which is all that the core needs of a machine: a way to read
-//! ([`Files`]), memory ([`Kit`]) and a way to tell ([`core::fmt::Write`]).
+//! ([`Files`]), memory ([`Kit`]) and a way to tell ([`Out`]).
 //!
 //! ```text
 //!   kernels::into_ram  open, find by target, frame index, check, decode into a slice; sha256
@@ -52,7 +52,7 @@ pub struct Kit<'k> {
     /// What is read at once.
     pub buffer: &'k mut [u8; BUFFER],
     /// Where results are told, a line each.
-    pub out: &'k mut dyn fmt::Write,
+    pub out: &'k mut dyn Out,
 }
 
 impl fmt::Debug for Kit<'_> {
@@ -135,10 +135,13 @@ impl Wrong {
     /// # Errors
     /// [`Wrong::Told`].
     #[inline(never)]
-    pub fn tell(&self, out: &mut dyn fmt::Write, lead: &str) -> Result<(), Wrong> {
+    pub fn tell(&self, out: &mut dyn Out, lead: &str) -> Result<(), Wrong> {
         match self {
             #[cfg(feature = "texts")]
-            Wrong::Refused(error) => writeln!(out, "{lead}{error}").map_err(Wrong::from),
+            Wrong::Refused(error) => {
+                use fmt::Write;
+                writeln!(Formatted(out), "{lead}{error}").map_err(|_| Wrong::Told)
+            }
             // The texts of all errors and what makes them take 20 KiB of code; a class and a place
             // do as well.
             #[cfg(not(feature = "texts"))]
@@ -155,6 +158,33 @@ impl Wrong {
             Wrong::Found(what) => tell!(out, lead, *what),
             Wrong::Told => tell!(out, lead, "the output failed"),
         }
+    }
+}
+
+/// Where results are told: of [`fmt::Write`] the one function that is no formatting, since a table
+/// of all its functions takes 600 bytes of code.
+pub trait Out {
+    /// Tells a part of a line.
+    ///
+    /// # Errors
+    /// [`Wrong::Told`].
+    fn text(&mut self, text: &str) -> Result<(), Wrong>;
+}
+
+impl<W: fmt::Write> Out for W {
+    fn text(&mut self, text: &str) -> Result<(), Wrong> {
+        self.write_str(text).map_err(|_| Wrong::Told)
+    }
+}
+
+/// What is formatted, told.
+#[cfg(feature = "texts")]
+struct Formatted<'o>(&'o mut dyn Out);
+
+#[cfg(feature = "texts")]
+impl fmt::Write for Formatted<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.text(text).map_err(|_| fmt::Error)
     }
 }
 
@@ -190,10 +220,10 @@ impl From<usize> for Word<'_> {
 /// # Errors
 /// [`Wrong::Told`].
 #[inline(never)]
-pub fn tell(out: &mut dyn fmt::Write, words: &[Word<'_>]) -> Result<(), Wrong> {
+pub fn tell(out: &mut dyn Out, words: &[Word<'_>]) -> Result<(), Wrong> {
     for word in words {
         match *word {
-            Word::Text(text) => out.write_str(text)?,
+            Word::Text(text) => out.text(text)?,
             Word::Number(mut number) => {
                 let mut digits = [b'0'; 20];
                 let mut at = digits.len();
@@ -202,11 +232,11 @@ pub fn tell(out: &mut dyn fmt::Write, words: &[Word<'_>]) -> Result<(), Wrong> {
                     digits[at] += (number % 10) as u8;
                     number /= 10;
                 }
-                out.write_str(str::from_utf8(&digits[at..]).unwrap_or("?"))?;
+                out.text(str::from_utf8(&digits[at..]).unwrap_or("?"))?;
             }
         }
     }
-    Ok(out.write_char('\n')?)
+    out.text("\n")
 }
 
 /// Tells a line of texts and numbers, by [`tell`](fn@tell).
@@ -220,12 +250,6 @@ macro_rules! tell {
 impl From<Error> for Wrong {
     fn from(error: Error) -> Wrong {
         Wrong::Refused(error)
-    }
-}
-
-impl From<fmt::Error> for Wrong {
-    fn from(_: fmt::Error) -> Wrong {
-        Wrong::Told
     }
 }
 
