@@ -18,7 +18,7 @@ name=$1 broken=${3:-}
 # deep as it was.
 std=core profile=release
 case $name in
-    lm3s6965evb) triple=thumbv7m-none-eabi flash=$((72 << 10)) ram=$((48 << 10)) profile=board ;;
+    lm3s6965evb) triple=thumbv7m-none-eabi flash=$((64 << 10)) ram=$((48 << 10)) profile=board ;;
     mps2-an385) triple=thumbv7m-none-eabi flash=$((224 << 10)) ram=$((160 << 10)) profile=board std=core,alloc ;;
     x86_64) triple=x86_64-unknown-none flash=$((288 << 10)) ram=$((96 << 10)) ;;
     wasm32) triple=wasm32-unknown-unknown flash=$((288 << 10)) ram=$((192 << 10)) ;;
@@ -26,7 +26,9 @@ case $name in
 esac
 
 cd "$BAREMETAL"
-freestanding build "$std" "$triple" --profile "$profile" --locked --quiet -p "$name"
+target=$triple
+[ "$profile" != board ] || target=$(board "$triple")
+freestanding build "$std" "$target" --profile "$profile" --locked --quiet -p "$name"
 image=$BUILT/$triple/$profile/$name
 [ "$name" != wasm32 ] || image=$image.wasm
 
