@@ -1,12 +1,14 @@
 //! What `run` and `serve` share: the options of a server, its events, its errors.
 
 use std::ffi::OsString;
+use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::Args;
+use rocload::ErrorKind;
 use rocload::blocking::{Driver, Server};
 use rocload::core::Millis;
 use rocload::core::serve::exit::SpawnFault;
@@ -78,9 +80,9 @@ impl ServerArgs {
             return Err(Failure::new(Status::Malformed, "no_model", text).at(model));
         }
         let mut builder = Server::builder(model).program(&found.program).args(&self.flags);
-        // What we cannot read the server may; and if it cannot, it says so.
-        if let Ok(model) = rocload::Model::open(model) {
-            builder = builder.summary(model.facts().summary().clone());
+        match rocload::Model::open(model) {
+            Ok(model) => builder = builder.summary(model.facts().summary().clone()),
+            Err(error) => no_model(&error, model)?,
         }
         builder = builder.gpus(self.gpus(ui)?);
         if let Some(ctx) = self.ctx {
@@ -155,6 +157,23 @@ pub(crate) fn tell_swept(ui: &mut Ui, server: &Server) {
             "the server {} that a killed program had left does not end",
             record.pid
         ));
+    }
+}
+
+/// What no server can load is told before one is started. What else we cannot read the server may;
+/// and if it cannot, it says so.
+fn no_model(error: &rocload::Error, model: &Path) -> Result<(), Failure> {
+    let failure = Failure::library(error, model);
+    match error.kind() {
+        ErrorKind::NotGguf(_) => Err(failure),
+        ErrorKind::Io(io) => match io.kind() {
+            NotFound | NotADirectory | PermissionDenied => {
+                let kind = Class::ModelMissing.name();
+                Err(Failure { status: Status::NotFound, kind, ..failure })
+            }
+            _ => Ok(()),
+        },
+        _ => Ok(()),
     }
 }
 

@@ -543,6 +543,20 @@ fn what_is_no_model_and_no_program_is_refused() {
     let pipe = pipe.to_str().unwrap();
     place.rocload(&["run", pipe, "hello", "--cpu"]).failed(3, "pipe.gguf: the model is no regular");
     place.rocload(&["serve", pipe, "--cpu"]).failed(3, "pipe.gguf: the model is no regular file");
+    // No server is started for these.
+    let (absent, archive) = (place.folder.path().join("absent"), place.folder.path().join("a"));
+    fs::write(&archive, b"KPAK\x01\0\0\0").unwrap();
+    let (absent, archive) = (absent.to_str().unwrap(), archive.to_str().unwrap());
+    for (command, prompt) in [("run", Some("hello")), ("serve", None)] {
+        let with = |model, json: &[&str]| {
+            let args = [command, model].into_iter().chain(prompt);
+            place.rocload(&args.chain(json.iter().copied()).collect::<Vec<_>>())
+        };
+        with(absent, &[]).failed(4, "absent: opening the model: no such file or directory");
+        let ran = with(absent, &["--json"]);
+        assert_eq!(ran.json_lines()[0]["error"]["kind"], "model_missing", "{ran:?}");
+        with(archive, &[]).failed(3, "a: this is no gguf file but a ROCm kernel archive");
+    }
     place.answer(&["hello", "-n", "0"]).misused("0 is not in 1..");
     fs::write(&place.program, "#!/nonexistent/python\n").unwrap();
     place.answer(&["hello"]).failed(4, "the interpreter or loader of the program is not there");
