@@ -61,6 +61,7 @@ pub(crate) struct Run {
     raw: bool,
     /// End after N tokens
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(allow_negative_numbers = true)]
     max_tokens: Option<u32>,
     /// Temperature: 0 always takes the likeliest token
     #[arg(long, value_name = "T", value_parser = parse_temperature)]

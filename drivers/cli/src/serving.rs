@@ -30,7 +30,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "PATH", help_heading = "Server")]
     server: Option<PathBuf>,
     /// Tokens of context over all requests at once; what fits the memory if not given
-    #[arg(short, long, value_name = "N", help_heading = "Server")]
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, help_heading = "Server")]
     ctx: Option<u32>,
     /// Use no GPU, and say nothing about it
     #[arg(long, conflicts_with_all = ["devices", "gpu_layers"], help_heading = "Server")]

@@ -45,6 +45,7 @@ pub(super) struct Fit {
 pub(super) struct Wishes {
     /// Tokens of context over all sequences (-c); default: what the model was trained with
     #[arg(long, short = 'c', value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(allow_negative_numbers = true)]
     ctx: u32,
     /// Sequences at once (-np); default: 4 that share one cache
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]

@@ -558,6 +558,8 @@ fn what_is_no_model_and_no_program_is_refused() {
         with(archive, &[]).failed(3, "a: this is no gguf file but a ROCm kernel archive");
     }
     place.answer(&["hello", "-n", "0"]).misused("0 is not in 1..");
+    place.answer(&["hello", "-n", "-1"]).misused("-1 is not in 1..");
+    place.answer(&["hello", "-c", "-1"]).misused("invalid value '-1'");
     fs::write(&place.program, "#!/nonexistent/python\n").unwrap();
     place.answer(&["hello"]).failed(4, "the interpreter or loader of the program is not there");
     place.rocload(&["server", "info"]).failed(1, "its interpreter or loader is not there");
