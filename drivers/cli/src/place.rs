@@ -56,7 +56,11 @@ impl Root {
     /// Opens the folder, and makes it where it does not exist. The path is the user's own and
     /// may lead through links.
     pub(crate) fn create(path: &Path) -> io::Result<Root> {
-        fs::create_dir_all(path)?;
+        fs::create_dir_all(path).map_err(|error| match error.kind() {
+            // The system says of a file in the folder's place that it exists.
+            io::ErrorKind::AlreadyExists => io::Error::other("a file is in the folder's place"),
+            _ => error,
+        })?;
         let folder = Arc::new(open(path, FOLDER, Mode::empty())?);
         Ok(Root { folder, swept: Mutex::default() })
     }
@@ -312,6 +316,8 @@ mod tests {
         assert_eq!(root.put(&["x", "empty"], b"").unwrap(), Put::Kept);
         assert_eq!(fs::read(dir.path().join("a/b/x/y")).unwrap(), b"more");
         assert_eq!(names(&dir.path().join("a/b/x")), ["empty", "y"]);
+        let Err(error) = Root::create(&dir.path().join("a/b/x/y")) else { panic!("of a file") };
+        assert_eq!(error.to_string(), "a file is in the folder's place");
     }
 
     #[test]

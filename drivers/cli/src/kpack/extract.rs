@@ -41,7 +41,7 @@ pub(super) struct Extract {
     /// The device's ISA: takes the most specific architecture that fits it
     #[arg(long, value_name = "ISA", conflicts_with_all = ["arches", "directory", "all"])]
     isa: Option<String>,
-    /// Write the one kernel to FILE; - is standard output
+    /// Write the one kernel to FILE, replacing it; - is standard output
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["directory", "all"])]
     output: Option<PathBuf>,
     /// Write to standard output even if it is a terminal

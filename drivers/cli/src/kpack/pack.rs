@@ -194,7 +194,7 @@ const MOST: u64 = 256 << 20;
 
 /// The rows of a manifest.
 fn manifest(path: &Path) -> Result<Vec<Planned>, Failure> {
-    let io = |error| Failure::io("reading the manifest", &error).at(path);
+    let io = |error| Failure::io("reading the input", &error).at(path);
     let mut text = Vec::new();
     let got = if is_stdin(path) {
         io::stdin().lock().take(MOST + 1).read_to_end(&mut text)

@@ -40,7 +40,7 @@ impl From<SchemeName> for Scheme {
 /// Options of the commands that write an archive.
 #[derive(Debug, Args)]
 pub(super) struct Store {
-    /// The archive to write; - is standard output
+    /// The archive to write, replacing one that is there; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// How kernels are stored

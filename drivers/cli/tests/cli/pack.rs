@@ -296,7 +296,7 @@ fn wrong_usage() {
     run(["pack", text(&tree)]).misused("--output");
     run(["pack", text(&tree), "-o", "-", "--json"]).json()["error"]["kind"].as_str().unwrap();
     let missing = dir.path().join("missing");
-    run(["pack", text(&missing), "-o", text(&out)]).failed(4, "missing: reading the manifest");
+    run(["pack", text(&missing), "-o", text(&out)]).failed(4, "missing: reading the input");
     let item = format!("a@gfx906={}", text(&missing));
     run(["pack", &item, "-o", text(&out)]).failed(4, "missing: reading the kernel: no such file");
     let item = format!("a@gfx906={}", text(&tree.join("gfx906/a.hsaco")));
