@@ -12,6 +12,8 @@
 //!   ([`Fault::HuffmanNotConsumed`]).
 //! - A content size of 2^64 - 1 is its own mark for none, so that it takes such a frame whatever
 //!   that holds; here it is a size, as in RFC 8878, 3.1.1.1.4, which no content has.
+//! - It reads the description of a table that runs out of its block from the block's last bytes once
+//!   more, and may find one; here nothing is there, as in RFC 8878, 4.1.1.
 //! - ruzstd compares only the sum of the lengths of a block's four Huffman streams ([`SHIFTED`]):
 //!   a corrupt block without a checksum may decode to shifted bytes. Only frames that have such
 //!   a block and no checksum are excused.
@@ -22,6 +24,7 @@
 use rocload_core::zstd::{Decompress, Fault, Frames, Header, precheck, scan};
 use rocload_core::{Error, ErrorKind, Limits, Storage};
 
+use crate::zstd::tables;
 use crate::{Broken, Verdict, require};
 
 /// The excuse for blocks of four Huffman streams without a checksum.
@@ -63,7 +66,9 @@ pub fn agrees(
     if whole.is_err_and(stricter) {
         return Ok(Given::Refused);
     }
-    if whole.is_err() && declares_the_largest_size(src) {
+    if whole.is_err() && declares_the_largest_size(src)
+        || whole.is_err_and(|error| tables::run_out(src, &error))
+    {
         return Ok(Given::Refused);
     }
     headers_tell_the_truth(src, oracle.as_deref().map(<[u8]>::len), limits)?;

@@ -7,11 +7,15 @@
 //!   ([`Fault::BlockTooLarge`]); both are refused here.
 //! - A content size of 2^64 - 1 is its own mark for none, so that it takes such a frame whatever
 //!   that holds; here it is a size, as in RFC 8878, 3.1.1.1.4, which no content has.
+//! - It reads the description of a table that runs out of its block from the block's last bytes once
+//!   more ([`tables`]); here nothing is there.
 //! - It refuses a compressed block that is longer than the frame's maximum, by the length in which
 //!   it is stored; here what the block produces counts, as in RFC 8878, 3.1.1.2.4.
 //!
 //! What may differ between slice and ring: a match beyond the declared window is taken in a slice,
 //! and refused in a ring that has come round.
+
+pub(crate) mod tables;
 
 use core::fmt;
 
@@ -122,7 +126,8 @@ pub fn frames(decoders: &mut Decoders, src: &[u8], size: usize) -> Result<Given,
             let excused = matches!(
                 error.kind,
                 ErrorKind::Zstd(Fault::HuffmanNotConsumed | Fault::BlockTooLarge { .. })
-            ) || declares_the_largest_size(src, &error);
+            ) || declares_the_largest_size(src, &error)
+                || tables::run_out(src, &error);
             require(excused || theirs.is_err(), "what the C library decodes is decoded", || {
                 format!("{error} ({error:?}) with room for {size} bytes")
             })?;
