@@ -13,7 +13,8 @@
 //! - A content size of 2^64 - 1 is its own mark for none, so that it takes such a frame whatever
 //!   that holds; here it is a size, as in RFC 8878, 3.1.1.1.4, which no content has.
 //! - It reads the description of a table that runs out of its block from the block's last bytes once
-//!   more, and may find one; here nothing is there, as in RFC 8878, 4.1.1.
+//!   more, and may find one; here nothing is there, as in RFC 8878, 4.1.1. It takes Huffman codes of
+//!   12 bits; here 11 are the most, as in RFC 8878, 4.2.1.
 //! - ruzstd compares only the sum of the lengths of a block's four Huffman streams ([`SHIFTED`]):
 //!   a corrupt block without a checksum may decode to shifted bytes. Only frames that have such
 //!   a block and no checksum are excused.
@@ -67,7 +68,7 @@ pub fn agrees(
         return Ok(Given::Refused);
     }
     if whole.is_err() && declares_the_largest_size(src)
-        || whole.is_err_and(|error| tables::run_out(src, &error))
+        || whole.is_err_and(|error| tables::run_out(src, &error) || tables::too_deep(src, &error))
     {
         return Ok(Given::Refused);
     }

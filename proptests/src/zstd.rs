@@ -8,7 +8,7 @@
 //! - A content size of 2^64 - 1 is its own mark for none, so that it takes such a frame whatever
 //!   that holds; here it is a size, as in RFC 8878, 3.1.1.1.4, which no content has.
 //! - It reads the description of a table that runs out of its block from the block's last bytes once
-//!   more ([`tables`]); here nothing is there.
+//!   more, and takes Huffman codes of 12 bits (`tables`); here nothing is there, and 11 are the most.
 //! - It refuses a compressed block that is longer than the frame's maximum, by the length in which
 //!   it is stored; here what the block produces counts, as in RFC 8878, 3.1.1.2.4.
 //!
@@ -127,7 +127,8 @@ pub fn frames(decoders: &mut Decoders, src: &[u8], size: usize) -> Result<Given,
                 error.kind,
                 ErrorKind::Zstd(Fault::HuffmanNotConsumed | Fault::BlockTooLarge { .. })
             ) || declares_the_largest_size(src, &error)
-                || tables::run_out(src, &error);
+                || tables::run_out(src, &error)
+                || tables::too_deep(src, &error);
             require(excused || theirs.is_err(), "what the C library decodes is decoded", || {
                 format!("{error} ({error:?}) with room for {size} bytes")
             })?;

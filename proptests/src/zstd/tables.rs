@@ -1,9 +1,12 @@
-//! Tables of sequences whose description runs out of its block.
+//! Tables that the C library takes and the specification does not.
 //!
 //! Near the end of its input the C library's reader of table descriptions keeps its place in a
 //! word modulo 32 bits, so a description that goes on behind the block is read from the block's
-//! last bytes once more, and may come to an end. RFC 8878, 4.1.1, has no such bytes. Whether a
-//! block is of that kind is found here by a reader of one bit string, whatever the decoder says.
+//! last bytes once more, and may come to an end. RFC 8878, 4.1.1, has no such bytes. And it has room
+//! for Huffman codes of 12 bits, of which RFC 8878, 4.2.1, has 11 at most.
+//!
+//! Whether a block is of such a kind is found here by readers of their own, whatever the decoder says.
+//! Huffman weights that are compressed themselves are not looked into.
 
 use rocload_core::zstd::Fault;
 use rocload_core::{Error, ErrorKind};
@@ -14,14 +17,37 @@ pub(crate) fn run_out(src: &[u8], error: &Error) -> bool {
         && usize::try_from(error.offset).ok().and_then(|at| block_runs_out(src, at)) == Some(true)
 }
 
+/// `error` is that of the block's Huffman table, whose weights make codes of 12 bits.
+pub(crate) fn too_deep(src: &[u8], error: &Error) -> bool {
+    error.kind == ErrorKind::Zstd(Fault::HuffmanTable)
+        && usize::try_from(error.offset).ok().and_then(|at| depth(src, at)) == Some(12)
+}
+
+/// The content of the compressed block whose header is at `at`; `None` where there is none.
+fn compressed(src: &[u8], at: usize) -> Option<&[u8]> {
+    let header = little(src.get(at..at + 3)?);
+    let block = src.get(at + 3..)?.get(..(header >> 3) as usize)?;
+    (header >> 1 & 3 == 2).then_some(block)
+}
+
+/// The longest code of the block's Huffman table, in bits, where its weights stand for themselves
+/// (RFC 8878, 4.2.1.1).
+fn depth(src: &[u8], at: usize) -> Option<u32> {
+    let block = compressed(src, at)?;
+    let (header, _) = literals(block).filter(|_| block[0] & 3 == 2)?;
+    let count = usize::from(*block.get(header)?).checked_sub(127).filter(|count| *count > 0)?;
+    let weights = block.get(header + 1..header + 1 + count.div_ceil(2))?;
+    let weight = |i: usize| weights[i / 2] >> (4 * (1 - i % 2)) & 15;
+    let total: u32 = (0..count).map(|i| (1 << weight(i)) >> 1).sum();
+    // The last weight, which is not told, fills up to a power of two.
+    total.checked_ilog2().map(|log| log + 1)
+}
+
 /// Of the compressed block whose header is at `at`; `None` where there is none.
 fn block_runs_out(src: &[u8], at: usize) -> Option<bool> {
-    let header = little(src.get(at..at + 3)?);
-    if header >> 1 & 3 != 2 {
-        return None;
-    }
-    let block = src.get(at + 3..)?.get(..(header >> 3) as usize)?;
-    let sequences = block.get(literals(block)?..)?;
+    let block = compressed(src, at)?;
+    let (header, size) = literals(block)?;
+    let sequences = block.get(header + size..)?;
     let count = match *sequences.first()? {
         0..=127 => 1,
         128..=254 => 2,
@@ -42,8 +68,8 @@ fn block_runs_out(src: &[u8], at: usize) -> Option<bool> {
     Some(false)
 }
 
-/// The length of the literals section (RFC 8878, 3.1.1.3.1).
-fn literals(block: &[u8]) -> Option<usize> {
+/// The lengths of the literals section's header and of what follows that (RFC 8878, 3.1.1.3.1).
+fn literals(block: &[u8]) -> Option<(usize, usize)> {
     let first = *block.first()?;
     let (kind, format) = (first & 3, first >> 2 & 3);
     let (header, size) = match (kind, format) {
@@ -54,7 +80,7 @@ fn literals(block: &[u8]) -> Option<usize> {
         (_, 2) => (4, little(block.get(..4)?) >> 18 & 0x3fff),
         (..) => (5, little(block.get(..5)?) >> 22 & 0x3_ffff),
     };
-    Some(header + if kind == 1 { 1 } else { size as usize })
+    Some((header, if kind == 1 { 1 } else { size as usize }))
 }
 
 /// How many bits a description takes (RFC 8878, 4.1.1), as far as it is in `src` and a little
@@ -120,11 +146,29 @@ mod tests {
         assert_eq!(description(&whole[..1], 53), 9);
     }
 
+    /// A frame with a Huffman table of 12 bits; what fuzzing found.
+    const TOO_DEEP: &[u8] = b"\x28\xb5\x2f\xfd\x60\xe0\x0c\x00\x00\x00\x54\x02\x00\xfa\x01\x14\x01\xb8\xa0\x0a\x00\x90\x04\x00\
+        \x40\x05\x00\x60\x01\x00\x10\x02\x00\x30\x03\x00\x30\x05\x00\x60\xbb\x00\x90\x07\x00\x70\x00\x09\
+        \x00\x08\x00\x09\x00\x03\x06\x0c\x18\x18\x18\x18\x18\x08\x33\x60\xc0\x00\x07\x08\x0c\x08\x03\x03\
+        \x03\x03\x03\x00\x98\x01\x01\x0e\x10\x18\x30\x60\xc0\x80\x00\x0b\x6e\x00\xcd";
+
     #[test]
-    fn the_c_library_takes_it_and_that_is_excused() {
+    fn a_code_of_twelve_bits_is_told_from_others() {
+        assert_eq!(depth(TOO_DEEP, 10), Some(12));
+        // Without the two weights of 11.
+        let mut sound = TOO_DEEP.to_vec();
+        sound[40] = 0;
+        assert_eq!(depth(&sound, 10), Some(11));
+        assert_eq!(depth(TOO_DEEP, 7), None);
+    }
+
+    #[test]
+    fn the_c_library_takes_them_and_that_is_excused() {
         let mut decoders = Decoders::new();
-        assert!(frames(&mut decoders, RUNS_OUT, 371).is_ok());
-        let mut dst = vec![0; 371];
-        assert_eq!(zstd::bulk::decompress_to_buffer(RUNS_OUT, &mut dst).ok(), Some(371));
+        for (frame, size) in [(RUNS_OUT, 371), (TOO_DEEP, 3552)] {
+            assert!(frames(&mut decoders, frame, size).is_ok());
+            let mut dst = vec![0; size];
+            assert_eq!(zstd::bulk::decompress_to_buffer(frame, &mut dst).ok(), Some(size));
+        }
     }
 }
