@@ -64,12 +64,7 @@ pub fn agrees(
     by_pieces(decoder, src, size, limits, &mut Vec::new(), true, &expected)?;
 
     let oracle = zstd::bulk::decompress(src, size).ok().filter(|bytes| bytes.len() == size);
-    if whole.is_err_and(stricter) {
-        return Ok(Given::Refused);
-    }
-    if whole.is_err() && declares_the_largest_size(src)
-        || whole.is_err_and(|error| tables::run_out(src, &error) || tables::too_deep(src, &error))
-    {
+    if whole.is_err_and(|error| stricter(src, &error)) {
         return Ok(Given::Refused);
     }
     headers_tell_the_truth(src, oracle.as_deref().map(<[u8]>::len), limits)?;
@@ -134,8 +129,10 @@ fn declares_the_largest_size(src: &[u8]) -> bool {
 }
 
 /// What the C library may take all the same.
-fn stricter(error: Error) -> bool {
+fn stricter(src: &[u8], error: &Error) -> bool {
     matches!(error.kind, ErrorKind::Zstd(Fault::BlockTooLarge { .. } | Fault::HuffmanNotConsumed))
+        || declares_the_largest_size(src)
+        || tables::taken_by_c(src, error)
 }
 
 fn holds_more_than_its_window(src: &[u8]) -> bool {

@@ -127,8 +127,7 @@ pub fn frames(decoders: &mut Decoders, src: &[u8], size: usize) -> Result<Given,
                 error.kind,
                 ErrorKind::Zstd(Fault::HuffmanNotConsumed | Fault::BlockTooLarge { .. })
             ) || declares_the_largest_size(src, &error)
-                || tables::run_out(src, &error)
-                || tables::too_deep(src, &error);
+                || tables::taken_by_c(src, &error);
             require(excused || theirs.is_err(), "what the C library decodes is decoded", || {
                 format!("{error} ({error:?}) with room for {size} bytes")
             })?;

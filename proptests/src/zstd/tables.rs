@@ -11,16 +11,15 @@
 use rocload_core::zstd::Fault;
 use rocload_core::{Error, ErrorKind};
 
-/// `error` is that of the block's table, and the block has a description that runs out of it.
-pub(crate) fn run_out(src: &[u8], error: &Error) -> bool {
-    error.kind == ErrorKind::Zstd(Fault::FseTable)
-        && usize::try_from(error.offset).ok().and_then(|at| block_runs_out(src, at)) == Some(true)
-}
-
-/// `error` is that of the block's Huffman table, whose weights make codes of 12 bits.
-pub(crate) fn too_deep(src: &[u8], error: &Error) -> bool {
-    error.kind == ErrorKind::Zstd(Fault::HuffmanTable)
-        && usize::try_from(error.offset).ok().and_then(|at| depth(src, at)) == Some(12)
+/// `error` is that of a table which the C library may take: one whose description runs out of its
+/// block, or a Huffman table of 12 bits.
+pub(crate) fn taken_by_c(src: &[u8], error: &Error) -> bool {
+    let Ok(at) = usize::try_from(error.offset) else { return false };
+    match error.kind {
+        ErrorKind::Zstd(Fault::FseTable) => runs_out(src, at) == Some(true),
+        ErrorKind::Zstd(Fault::HuffmanTable) => depth(src, at) == Some(12),
+        _ => false,
+    }
 }
 
 /// The content of the compressed block whose header is at `at`; `None` where there is none.
@@ -43,8 +42,8 @@ fn depth(src: &[u8], at: usize) -> Option<u32> {
     total.checked_ilog2().map(|log| log + 1)
 }
 
-/// Of the compressed block whose header is at `at`; `None` where there is none.
-fn block_runs_out(src: &[u8], at: usize) -> Option<bool> {
+/// Whether a table of sequences of the block is described beyond the block's end.
+fn runs_out(src: &[u8], at: usize) -> Option<bool> {
     let block = compressed(src, at)?;
     let (header, size) = literals(block)?;
     let sequences = block.get(header + size..)?;
@@ -136,9 +135,9 @@ mod tests {
     #[test]
     fn a_description_that_runs_out_of_its_block_is_told_from_others() {
         assert_eq!(description(&RUNS_OUT[21..31], 53), 83);
-        assert_eq!(block_runs_out(RUNS_OUT, 8), Some(true));
+        assert_eq!(runs_out(RUNS_OUT, 8), Some(true));
         // The block behind it has no sequences.
-        assert_eq!(block_runs_out(RUNS_OUT, 31), None);
+        assert_eq!(runs_out(RUNS_OUT, 31), None);
 
         // 32 states for one symbol: four bits of the accuracy, and six of the count.
         let whole = [0xf0, 0x03, 0];
