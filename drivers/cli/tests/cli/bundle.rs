@@ -200,6 +200,17 @@ fn bundles_may_be_files_of_their_own_and_other_binaries() {
     let json = words("bundle list --json --identify", &path).fine().json();
     assert_eq!(json["objects"][0]["elf_target"], "gfx1030");
     assert_eq!(json["objects"][0]["size"], 2048);
+    // It has no id, and its own target is told.
+    assert_eq!(
+        (&json["objects"][0]["target"], &json["objects"][0]["id"]),
+        (&"gfx1030".into(), &"".into())
+    );
+    assert!(words("bundle list", &path).fine().out.contains(" gfx1030 "));
+    words(&format!("bundle extract -q -d {}", dir.at("alone").display()), &path).fine();
+    assert_eq!(fs::read(dir.at("alone/gfx1030/kernel.hsaco#0.hsaco")).unwrap(), made[0]);
+    words(&format!("kpack split --key-prefix k -q -d {}", dir.at("alone").display()), &path).fine();
+    let packed = ("k/kernel.hsaco#0".to_owned(), "gfx1030".to_owned(), sha256_hex(&made[0]));
+    assert_eq!(kernels(&dir.at("alone/kernel_gfx1030.kpack")), BTreeSet::from([packed]));
 }
 
 #[test]
