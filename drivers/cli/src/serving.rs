@@ -84,7 +84,8 @@ impl ServerArgs {
             Ok(model) => builder = builder.summary(model.facts().summary().clone()),
             Err(error) => no_model(&error, model)?,
         }
-        builder = builder.gpus(self.gpus(ui)?);
+        let (gpus, remarks) = self.gpus(ui)?;
+        builder = builder.gpus(gpus);
         if let Some(ctx) = self.ctx {
             builder = builder.context(ctx);
         }
@@ -100,6 +101,10 @@ impl ServerArgs {
             builder = builder.policy(policy);
         }
         let notes = builder.setup().notes().map_err(|error| failure(&error, model))?;
+        // Only now is it known that there will be a server, which these are about.
+        for remark in &remarks {
+            ui.remark(remark);
+        }
         for note in notes {
             ui.remark(&note.to_string());
         }
@@ -119,24 +124,21 @@ impl ServerArgs {
 }
 
 impl ServerArgs {
-    /// The GPUs to use: those that were asked for, or the one that is chosen.
-    fn gpus(&self, ui: &mut Ui) -> Result<Gpus, Failure> {
+    /// The GPUs to use: those that were asked for, or the one that is chosen; and what is to be told
+    /// of them.
+    fn gpus(&self, ui: &Ui) -> Result<(Gpus, Vec<String>), Failure> {
+        let plain = |gpus| Ok((gpus, Vec::new()));
         match self.devices.as_deref() {
-            Some("inherit") => return Ok(Gpus::Inherited),
-            Some(mask) => return Ok(Gpus::Chosen(mask.to_owned())),
-            None if self.cpu => return Ok(Gpus::None),
+            Some("inherit") => return plain(Gpus::Inherited),
+            Some(mask) => return plain(Gpus::Chosen(mask.to_owned())),
+            None if self.cpu => return plain(Gpus::None),
             None => {}
         }
-        let chosen = device::for_server(&self.place)?;
-        for remark in &chosen.remarks {
-            ui.remark(remark);
-        }
-        if let Some(about) = chosen.about.as_ref().filter(|_| ui.verbose) {
-            ui.remark(about);
-        }
+        let mut chosen = device::for_server(&self.place)?;
+        chosen.remarks.extend(chosen.about.take().filter(|_| ui.verbose));
         // Once a run.
         let _ = self.minors.set(chosen.minors);
-        Ok(chosen.gpus)
+        Ok((chosen.gpus, chosen.remarks))
     }
 
     /// What waits until a server that has ended has given back the memory of the chosen GPUs.

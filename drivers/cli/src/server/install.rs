@@ -12,7 +12,7 @@ use clap::Args;
 use rocload::serve::find::{self, Found, Origin};
 
 use super::info;
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Status, printable_path};
 use crate::ui::Ui;
 
 const SCRIPT: &str = include_str!("../../assets/servers/install.py");
@@ -42,10 +42,26 @@ impl Install {
     pub(crate) fn run(self, ui: &mut Ui) {
         ui.json = self.json;
         match install(ui, self.build) {
-            Ok(found) => info::show(ui, &found),
+            Ok(found) => {
+                info::show(ui, &found);
+                tell_preferred(ui, &found);
+            }
             Err(failure) => ui.fail(&failure),
         }
     }
+}
+
+/// What was installed is used only where nothing else comes first.
+fn tell_preferred(ui: &mut Ui, installed: &Found) {
+    let text = match find::find(None) {
+        Ok(used) if used.program == installed.program => return,
+        Ok(used) => {
+            let program = printable_path(&used.program);
+            format!("another one comes first: {program}, {}", used.origin)
+        }
+        Err(fault) => format!("it will not be used: {fault}; {}", fault.advice()),
+    };
+    ui.remark(&format!("{text}; --server names this one"));
 }
 
 /// Installs one, unless it is there already.

@@ -405,6 +405,47 @@ fn our_flags_are_refused_by_name() {
     place
         .answer(&["hello", "-c", "512", "--", "-c", "1024"])
         .failed(2, "--ctx-size is given by a setting");
+    // Of the GPU that a server would have had nothing is said.
+    let (model, none) = (model("tiny-llama.gguf"), place.folder.path().to_str().unwrap());
+    let ran = place.rocload(&[
+        "run",
+        model.to_str().unwrap(),
+        "hello",
+        "--sysroot",
+        none,
+        "--",
+        "--host",
+        "x",
+    ]);
+    assert_eq!((ran.code, ran.err.contains("GPU")), (Some(2), false), "{ran:?}");
+}
+
+#[test]
+fn a_server_that_was_installed_and_is_not_the_first_is_told() {
+    let place = Place::script("exit 0");
+    let bin = place.folder.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let installed = place.folder.path().join("llama-launcher");
+    fs::copy(&place.program, &installed).unwrap();
+    // In the place of Python: what it would install is there already.
+    let python = bin.join("python3");
+    fs::write(&python, format!("#!/bin/sh\necho '{}'\n", installed.display())).unwrap();
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+    let install = |first: &std::path::Path| -> Ran {
+        let mut command = place.command(&["server", "install"]);
+        command.env("PATH", &bin).env("ROCLOAD_CACHE", place.folder.path());
+        command.env("ROCLOAD_LLAMA_SERVER", first).output().unwrap().into()
+    };
+    let ran = install(&place.program);
+    assert!(ran.code == Some(0) && ran.out.contains("llama-launcher"), "{ran:?}");
+    assert!(ran.err.contains("another one comes first"), "{ran:?}");
+    assert!(ran.err.contains("ROCLOAD_LLAMA_SERVER names it; --server names this one"), "{ran:?}");
+    let ran = install("/nonexistent/server".as_ref());
+    assert!(
+        ran.code == Some(0) && ran.err.contains("not found; correct the variable, or unset it"),
+        "{ran:?}"
+    );
+    install(&installed).fine();
 }
 
 #[test]
