@@ -49,7 +49,7 @@ pub(super) struct Store {
     /// Compression level: 3 is that of the public tools, higher ones are slower and smaller
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     level: Option<i32>,
-    /// Store each kernel at a multiple of BYTES, such as 64 (scheme none)
+    /// Store each kernel at a multiple of BYTES, such as 64, and uncompressed (scheme none)
     #[arg(long, value_name = "BYTES")]
     align: Option<u32>,
     /// Tell each entry where its frame is, so that any kernel is found at once (scheme zstd)
