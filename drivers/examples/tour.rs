@@ -17,7 +17,9 @@ fn kernels(path: &Path) -> Result<(), Error> {
 fn model(path: &Path) -> Result<(), Error> {
     let model = Model::open(path)?; // a header of any size, in constant memory
     let facts = model.facts();
-    println!("{:?}, whole: {}", facts.summary().file_type(), facts.verdict().is_whole());
+    if let Some(file_type) = facts.summary().file_type() {
+        println!("{file_type}, whole: {}", facts.verdict().is_whole()); // such as Q4_K_M, whole: true
+    }
     Ok(())
 }
 

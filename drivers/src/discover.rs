@@ -6,7 +6,7 @@
 //!
 //! for found in discover("models", &Options { recursive: true, ..Options::default() })? {
 //!     match found {
-//!         Ok(model) => println!("{} {:?}", model.path.display(), model.facts.summary().file_type()),
+//!         Ok(model) => println!("{} {}", model.path.display(), model.facts.verdict().is_whole()),
 //!         Err(error) => eprintln!("{error}"),
 //!     }
 //! }
