@@ -1,7 +1,6 @@
 //! Opening an archive of 20,000 kernels: time, reads and memory.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use rocload::{Archive, FileAt, Options};
@@ -9,6 +8,7 @@ use rocload_benches::count::Reads;
 use rocload_benches::{input, peer, time};
 
 use super::child;
+use crate::machine;
 use rocload_benches::table::{Figure, Table, megabytes, time as shown};
 
 const LIMIT: Duration = Duration::from_millis(3);
@@ -63,8 +63,7 @@ fn warm(path: &Path, kernels: u32, table: &mut Table) {
 /// The median time of the Python script, where Python has its module.
 pub(crate) fn python(path: &Path) -> Option<Duration> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/toc.py");
-    let output =
-        Command::new("python3").arg(script).arg(path).arg(ROUNDS.to_string()).output().ok()?;
+    let output = machine::python().arg(script).arg(path).arg(ROUNDS.to_string()).output().ok()?;
     let micros: f64 = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
     output.status.success().then(|| Duration::from_secs_f64(micros / 1e6))
 }

@@ -15,6 +15,7 @@ use rocload::pack::{Content, Item, Pack, PackOptions};
 use rocload_benches::time::{Rounds, in_turns, of};
 use rocload_benches::{input, peer};
 
+use crate::machine;
 use rocload_benches::table::{Figure, Table, speed};
 
 const ROUNDS: usize = 15;
@@ -111,7 +112,7 @@ impl Files {
     }
 
     fn python(&self) -> Option<Duration> {
-        let mut command = Command::new("python3");
+        let mut command = machine::python();
         command.args(["-c", PYTHON]).args([self.at("rows.json"), self.at("python.kpack")]);
         let ran = command.output().ok().filter(|ran| ran.status.success())?;
         let seconds: f64 = String::from_utf8(ran.stdout).ok()?.trim().parse().ok()?;

@@ -2,7 +2,6 @@
 //! cost at open.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rocload::Archive;
@@ -10,6 +9,7 @@ use rocload_benches::{input, peer, time};
 use rocload_fixtures::large::Large;
 
 use super::child;
+use crate::machine;
 use rocload_benches::table::{Table, megabytes, time as shown};
 
 const ROUNDS: usize = 41;
@@ -108,7 +108,7 @@ fn opening(placed: &Path, table: &mut Table) -> peer::Result<()> {
 /// The first and a later fetch of the Python script, where Python has its modules.
 fn python(path: &Path, (binary, arch): &input::Key) -> Option<(Duration, Duration)> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/get.py");
-    let mut command = Command::new("python3");
+    let mut command = machine::python();
     command.arg(script).arg(path).args([binary, arch]).arg(ROUNDS.to_string());
     let output = command.output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
