@@ -32,7 +32,7 @@ pub(crate) fn describe() -> String {
     let memory = field("/proc/meminfo", "MemTotal")
         .and_then(|total| total.strip_suffix(" kB")?.parse::<u64>().ok())
         .map_or_else(|| "unknown memory".into(), |kib| format!("{} GiB", (kib + (1 << 19)) >> 20));
-    let os = std::env::consts::OS;
+    let os = env::consts::OS;
     let build = if cfg!(debug_assertions) { ", UNOPTIMISED BUILD" } else { "" };
     format!("Machine: {cpus} processors ({model}), {memory}, {os}{build}.")
 }
