@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rocload_core::bundle::{
     Bundles, Ccob, Entry, Format, Part, Section, SectionKind, Sections, WRAPPER_LEN,
-    WRAPPER_POINTER, Wrapper, WrapperKind, ccob,
+    WRAPPER_POINTER, Wrapper, WrapperKind, ccob, identify,
 };
 use rocload_core::{Cap, End, Error as CoreError, ErrorKind as CoreKind, Limits, Machine, Need};
 
@@ -39,6 +39,8 @@ use crate::file::{FileAt, ReadAt};
 
 /// `e_machine` of AMD GPUs.
 const MACHINE_AMDGPU: u16 = 224;
+/// Length of the header of a 64-bit ELF file, which is all that names its target.
+const ELF_HEADER: usize = 64;
 /// Relocations to the load address plus an addend: of x86-64 and of AArch64.
 const RELATIVE: [u32; 2] = [8, 1027];
 /// Length of a relocation with addend, in bytes.
@@ -68,6 +70,8 @@ pub struct Binary<R = FileAt> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeObject {
     id: Vec<u8>,
+    /// Of a file that is a code object itself: the target in its header.
+    header_target: Option<Vec<u8>>,
     size: u64,
     offset: u64,
     bundle: u32,
@@ -91,9 +95,10 @@ impl CodeObject {
         self.entry().is_host()
     }
 
-    /// The target ID at the end of its id.
+    /// The target ID at the end of its id; of a file that is a code object itself, the one in its
+    /// header, if that names a processor that is known.
     pub fn target(&self) -> Option<&[u8]> {
-        self.entry().target()
+        self.header_target.as_deref().or_else(|| self.entry().target())
     }
 
     /// Its length, in bytes.
@@ -305,6 +310,25 @@ impl<R: ReadAt> Binary<R> {
         Ok(Some(bytes))
     }
 
+    /// The file as the code object that it is. Its header says what it was made for.
+    fn alone(&self) -> Result<CodeObject, Error> {
+        let mut header = [0; ELF_HEADER];
+        let len = header.len().min(usize::try_from(self.total).unwrap_or(header.len()));
+        self.read(&mut header[..len], 0)?;
+        let target = identify(&header[..len]).target();
+        Ok(CodeObject {
+            id: Vec::new(),
+            header_target: target
+                .filter(|target| target.processor().is_some())
+                .map(|target| target.to_string().into_bytes()),
+            size: self.total,
+            offset: 0,
+            bundle: 0,
+            co_index: 0,
+            compressed: None,
+        })
+    }
+
     /// The code objects of the file, entries for the host included, in the file's order. What is
     /// compressed is decompressed to be looked into, one bundle at a time.
     ///
@@ -312,9 +336,7 @@ impl<R: ReadAt> Binary<R> {
     /// What is wrong with the bundles, or the source.
     pub fn objects(&self) -> Result<Vec<CodeObject>, Error> {
         if self.format == (Format::Elf { machine: MACHINE_AMDGPU }) {
-            let (id, size, offset) = (Vec::new(), self.total, 0);
-            let object = CodeObject { id, size, offset, bundle: 0, co_index: 0, compressed: None };
-            return Ok(vec![object]);
+            return Ok(vec![self.alone()?]);
         }
         let mut objects = Vec::new();
         let numbers = self.numbers();
@@ -335,7 +357,15 @@ impl<R: ReadAt> Binary<R> {
                     Kept::Entry { id, offset, size } => {
                         let bundle = bundles.saturating_sub(1);
                         let compressed = None;
-                        objects.push(CodeObject { id, size, offset, bundle, co_index, compressed });
+                        objects.push(CodeObject {
+                            id,
+                            header_target: None,
+                            size,
+                            offset,
+                            bundle,
+                            co_index,
+                            compressed,
+                        });
                     }
                     Kept::Ccob(ccob) => {
                         co_index = number(bundles, ccob.offset);
@@ -378,7 +408,15 @@ impl<R: ReadAt> Binary<R> {
         for part in parts {
             if let Kept::Entry { id, offset, size } = part {
                 let compressed = Some(*ccob);
-                objects.push(CodeObject { id, size, offset, bundle, co_index, compressed });
+                objects.push(CodeObject {
+                    id,
+                    header_target: None,
+                    size,
+                    offset,
+                    bundle,
+                    co_index,
+                    compressed,
+                });
             }
         }
         Ok(())

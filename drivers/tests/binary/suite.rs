@@ -5,7 +5,7 @@ use rocload::bundle::{Fault, Format, WrapperKind};
 use rocload::core::{Cap, ErrorKind as CoreKind};
 use rocload::{Error, ErrorKind, Options};
 use rocload_fixtures::fat::{self, NOBITS, RELA, Section};
-use rocload_fixtures::object::{Ccob, bundle, ccob};
+use rocload_fixtures::object::{Abi, Ccob, bundle, ccob, elf};
 use rocload_fixtures::reference::reference;
 
 /// A binary in memory, through a driver.
@@ -22,6 +22,7 @@ macro_rules! tests {
     ($driver:ty) => {
         $crate::suite::tests!(@each $driver;
             code_objects_come_out_of_every_container
+            a_code_object_alone_has_the_target_of_its_header
             units_are_numbered_by_their_wrappers
             metadata_is_found_through_relocations
             an_object_that_is_not_linked_has_its_one_section
@@ -95,6 +96,17 @@ pub(crate) fn code_objects_come_out_of_every_container<D: Driver>() {
     assert_eq!(contents(&binary), wanted(8));
     let empty: D = open(Vec::new());
     assert_eq!(contents(&empty), []);
+}
+
+pub(crate) fn a_code_object_alone_has_the_target_of_its_header<D: Driver>() {
+    for target in ["gfx1030", "gfx90a:sramecc+:xnack-"] {
+        let file = elf(target, Abi::V5, 2048, 7);
+        assert_eq!(contents(&open::<D>(file.clone())), [(target.to_owned(), file)]);
+    }
+    let mut unknown = elf("gfx1030", Abi::V5, 2048, 7);
+    unknown[48] = 0xff; // the processor's number
+    let objects = open::<D>(unknown).objects().unwrap();
+    assert_eq!((objects[0].target(), objects[0].id()), (None, &b""[..]));
 }
 
 pub(crate) fn units_are_numbered_by_their_wrappers<D: Driver>() {

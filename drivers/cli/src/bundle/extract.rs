@@ -1,6 +1,5 @@
 //! `rocload bundle extract`: device code into files.
 
-use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -70,14 +69,13 @@ impl Extract {
         if objects.is_empty() {
             return self.nothing(ui, no_code(&binary));
         }
-        let targets: Vec<Cow<'_, [u8]>> =
-            objects.iter().map(|object| target_of(&binary, object)).collect();
+        let targets: Vec<&[u8]> = objects.iter().map(target_of).collect();
         let wanted: Vec<usize> =
-            (0..objects.len()).filter(|&at| any(&self.arches, &targets[at])).collect();
+            (0..objects.len()).filter(|&at| any(&self.arches, targets[at])).collect();
         if let Some(pattern) = self.arches.iter().find(|pattern| !pattern.has_matched()) {
             let text = format!("no target matches --arch {}", printable(pattern.name()));
             let failure = Failure::new(Status::NotFound, "no_match", text).at(&self.file);
-            let mut targets: Vec<&[u8]> = targets.iter().map(|target| &target[..]).collect();
+            let mut targets = targets;
             targets.sort_unstable();
             targets.dedup();
             return Err(failure.hint(format!("there are {}", listed(&targets))));
@@ -90,7 +88,7 @@ impl Extract {
             .collect();
         let kernels = targets.iter().zip(&names);
         let paths =
-            Paths::plan(kernels.map(|(arch, name)| (&arch[..], &name[..], Some(&b"hsaco"[..]))));
+            Paths::plan(kernels.map(|(arch, name)| (*arch, &name[..], Some(&b"hsaco"[..]))));
         let folder = &self.directory;
         let io = |error, path: &Path| Failure::io("writing", &error).at(path);
         let root = Root::create(folder).map_err(|error| io(error, folder))?;
@@ -109,7 +107,7 @@ impl Extract {
             };
             let put = root.put(&components, &bytes).map_err(|error| io(error, &path))?;
             files.push(FileJson {
-                target: name(&targets[at]).into_owned(),
+                target: name(targets[at]).into_owned(),
                 co_index: object.co_index(),
                 path: path.to_string_lossy().into_owned(),
                 size: object.size(),

@@ -1,6 +1,5 @@
 //! `rocload bundle list`: the device code of files.
 
-use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,7 @@ use rocload::bundle::{Ccob, Format, WrapperKind, identify};
 use rocload::error::printable;
 use serde::Serialize;
 
-use super::{known_target, name, no_code, read};
+use super::{name, no_code, read, target_of};
 use crate::failure::{Failure, printable_path};
 use crate::text;
 use crate::ui::{FAINT, STRONG, Ui};
@@ -59,7 +58,7 @@ impl List {
                 let target = found.target().map(|target| target.to_string());
                 identified = Some(IdentifiedJson { object: found.name(), elf_target: target });
             }
-            rows.push(Row { object, target: known_target(&binary, object), identified });
+            rows.push((object, identified));
         }
         if ui.json {
             ui.json_line(&FileJson::new(path, &binary, rows));
@@ -70,24 +69,15 @@ impl List {
     }
 }
 
-struct Row<'a> {
-    object: &'a CodeObject,
-    /// `None` = nothing names it.
-    target: Option<Cow<'a, [u8]>>,
-    identified: Option<IdentifiedJson>,
-}
-
-impl Row<'_> {
-    /// Its target, or the id that names none.
-    fn shown(&self) -> &[u8] {
-        self.target.as_deref().unwrap_or(self.object.id())
-    }
-}
-
-fn print(ui: &mut Ui, path: &Path, binary: &Binary, rows: &[Row<'_>]) {
+fn print(
+    ui: &mut Ui,
+    path: &Path,
+    binary: &Binary,
+    rows: &[(&CodeObject, Option<IdentifiedJson>)],
+) {
     let quiet = ui.quiet;
     let out = ui.out();
-    let bytes = rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.object.size()));
+    let bytes = rows.iter().fold(0u64, |sum, (object, _)| sum.saturating_add(object.size()));
     if !quiet {
         let format = match binary.format() {
             Format::Other => "bundles",
@@ -105,13 +95,12 @@ fn print(ui: &mut Ui, path: &Path, binary: &Binary, rows: &[Row<'_>]) {
     if rows.is_empty() {
         return;
     }
-    let width = rows.iter().map(|row| printable(row.shown()).chars().count());
+    let width = rows.iter().map(|(object, _)| printable(target_of(object)).chars().count());
     let width = width.max().unwrap_or(0).clamp(6, 40);
     let _ =
         writeln!(out, "{FAINT}{:>6}  {:>8}  {:width$}  STORED{FAINT:#}", "UNIT", "SIZE", "TARGET");
-    for row in rows {
-        let Row { object, identified, .. } = row;
-        let (size, target) = (text::size(object.size()), printable(row.shown()));
+    for (object, identified) in rows {
+        let (size, target) = (text::size(object.size()), printable(target_of(object)));
         let stored = match object.compressed() {
             Some(Ccob { version, method, .. }) => {
                 format!("compressed bundle, version {version}, {}", method.name())
@@ -183,7 +172,11 @@ struct CcobJson {
 }
 
 impl FileJson {
-    fn new(path: &Path, binary: &Binary, rows: Vec<Row<'_>>) -> FileJson {
+    fn new(
+        path: &Path,
+        binary: &Binary,
+        rows: Vec<(&CodeObject, Option<IdentifiedJson>)>,
+    ) -> FileJson {
         let sections = binary.sections().iter().map(|section| SectionJson {
             kind: section.kind.name(),
             offset: section.offset,
@@ -201,11 +194,11 @@ impl FileJson {
             pointer: wrapper.pointer,
             co_index: wrapper.co_index,
         });
-        let objects = rows.into_iter().map(|Row { object, target, identified }| ObjectJson {
+        let objects = rows.into_iter().map(|(object, identified)| ObjectJson {
             bundle: object.bundle(),
             co_index: object.co_index(),
             id: name(object.id()).into_owned(),
-            target: target.map(|target| name(&target).into_owned()),
+            target: object.target().map(|target| name(target).into_owned()),
             offset: object.offset(),
             size: object.size(),
             compressed: object.compressed().map(|ccob| CcobJson {

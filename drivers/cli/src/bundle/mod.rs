@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rocload::Binary;
 use rocload::binary::CodeObject;
-use rocload::bundle::{SectionKind, WrapperKind, identify};
+use rocload::bundle::{SectionKind, WrapperKind};
 
 use crate::failure::Failure;
 
@@ -44,18 +44,8 @@ fn no_code(binary: &Binary) -> &'static str {
 }
 
 /// The target that a code object is for: as its id says it, else the id.
-fn target_of<'a>(binary: &Binary, object: &'a CodeObject) -> Cow<'a, [u8]> {
-    known_target(binary, object).unwrap_or(Cow::Borrowed(object.id()))
-}
-
-/// The target that a code object is for, as its id says it. One that stands alone in its file has no
-/// id, and is asked itself.
-pub(crate) fn known_target<'a>(binary: &Binary, object: &'a CodeObject) -> Option<Cow<'a, [u8]>> {
-    if object.id().is_empty() {
-        let target = identify(&binary.object(object).ok()?).target()?;
-        return Some(target.to_string().into_bytes().into());
-    }
-    object.target().map(Cow::Borrowed)
+fn target_of(object: &CodeObject) -> &[u8] {
+    object.target().unwrap_or(object.id())
 }
 
 /// A name in JSON: U+FFFD stands for what is not UTF-8.

@@ -1,6 +1,5 @@
 //! `rocload kpack split`: the device code of binaries into archives.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::{self, Write};
@@ -19,7 +18,6 @@ use serde::Serialize;
 
 use super::store::SchemeName;
 use super::{Threads, name};
-use crate::bundle::known_target;
 use crate::failure::{Failure, Status, printable_path};
 use crate::output::{Output, Replace};
 use crate::progress::Progress;
@@ -220,7 +218,7 @@ impl Split {
             }
             let stem = self.stem(&from.path);
             for (object, it) in (0..).zip(&from.objects) {
-                let Some(arch) = known_target(&from.binary, it).map(Cow::into_owned) else {
+                let Some(arch) = it.target().map(<[u8]>::to_vec) else {
                     let id = printable(it.id());
                     let text = format!("no architecture in the id of a code object: \"{id}\"");
                     return Err(Failure::new(Status::Malformed, "malformed", text).at(&from.path));
